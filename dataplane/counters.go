@@ -1,0 +1,132 @@
+package dataplane
+
+import (
+	"gorouter/skb"
+)
+
+// stageID names a stage of the packet path.
+type stageID int
+
+const (
+	stageRx stageID = iota
+	stageEthernet
+	stageARP
+	stageIP4Input
+	stageIP4Lookup
+	stageIP4Rewrite
+	stageSlow
+	stageTx
+	numStages
+)
+
+var stageNames = [numStages]string{
+	"rx", "ethernet", "arp", "ip4-input", "ip4-lookup", "ip4-rewrite", "slow-path", "tx",
+}
+
+// stageCounts counts one stage. Time is measured on some trips only, so that
+// the clock does not become the cost.
+type stageCounts struct {
+	Calls, Packets        uint64
+	TimedNs, TimedPackets uint64
+}
+
+// counts are a worker's counters: whole words, published with package stat.
+type counts struct {
+	Stages [numStages]stageCounts
+	Drops  skb.DropCounts
+
+	Full, Short, Empty uint64 // polls by how much of the vector they filled
+	Turns, Rounds      uint64
+	Exhausted          uint64 // rounds that ended by budget or time limit
+	Naps               uint64
+	Forwarded          uint64 // packets routed to a port
+	Originated         uint64 // packets made here: ARP, ICMP
+	Suppressed         uint64 // ICMP errors not sent because of the rate limit
+	Forbidden          uint64 // ICMP errors not sent because a rule forbids it
+	Handed             uint64 // frames handed to another worker
+	BusyNs             uint64 // time in rounds that had work
+}
+
+// Stage is one row of the stage table.
+type Stage struct {
+	Name        string  `json:"name"`
+	Calls       uint64  `json:"calls"`
+	Packets     uint64  `json:"packets"`
+	NsPerPacket float64 `json:"ns_per_packet"`
+}
+
+// Polls is what the poll loops did.
+type Polls struct {
+	Full      uint64 `json:"full"`
+	Short     uint64 `json:"short"`
+	Empty     uint64 `json:"empty"`
+	Turns     uint64 `json:"turns"`
+	Rounds    uint64 `json:"rounds"`
+	Exhausted uint64 `json:"exhausted"`
+	Naps      uint64 `json:"naps"`
+}
+
+// Stats is a sum over the workers, as last published.
+type Stats struct {
+	Stages     []Stage
+	Polls      Polls
+	Drops      skb.DropCounts // of the stages; queues count their own
+	Forwarded  uint64
+	Originated uint64
+	Suppressed uint64 // ICMP errors over the rate limit
+	Forbidden  uint64 // ICMP errors that a rule forbids
+	Handed     uint64
+	BusyNs     uint64
+}
+
+// Stats sums the counters of all workers. Safe for concurrent use.
+func (r *Router) Stats() Stats {
+	var s Stats
+	var stages [numStages]stageCounts
+	for _, w := range r.workers {
+		c := w.stats.Read()
+		for i := range stages {
+			stages[i].Calls += c.Stages[i].Calls
+			stages[i].Packets += c.Stages[i].Packets
+			stages[i].TimedNs += c.Stages[i].TimedNs
+			stages[i].TimedPackets += c.Stages[i].TimedPackets
+		}
+		s.Drops.Add(&c.Drops)
+		s.Polls.Full += c.Full
+		s.Polls.Short += c.Short
+		s.Polls.Empty += c.Empty
+		s.Polls.Turns += c.Turns
+		s.Polls.Rounds += c.Rounds
+		s.Polls.Exhausted += c.Exhausted
+		s.Polls.Naps += c.Naps
+		s.Forwarded += c.Forwarded
+		s.Originated += c.Originated
+		s.Suppressed += c.Suppressed
+		s.Forbidden += c.Forbidden
+		s.Handed += c.Handed
+		s.BusyNs += c.BusyNs
+	}
+	for i, c := range stages {
+		row := Stage{Name: stageNames[i], Calls: c.Calls, Packets: c.Packets}
+		if c.TimedPackets > 0 {
+			row.NsPerPacket = float64(c.TimedNs) / float64(c.TimedPackets)
+		}
+		s.Stages = append(s.Stages, row)
+	}
+	return s
+}
+
+// done closes a stage: n packets went through it in one call.
+func (w *Worker) done(s stageID, n int) {
+	c := &w.stats.Live.Stages[s]
+	if n > 0 {
+		c.Calls++
+		c.Packets += uint64(n)
+	}
+	if w.timed {
+		t := w.clk.Now()
+		c.TimedNs += uint64(t - w.lap)
+		c.TimedPackets += uint64(n)
+		w.lap = t
+	}
+}

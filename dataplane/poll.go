@@ -1,0 +1,142 @@
+package dataplane
+
+import "gorouter/rx"
+
+// publishEvery is how many rounds pass between two publications of counters.
+const publishEvery = 64
+
+// pollQueue is a receive queue on a worker's poll list.
+type pollQueue struct {
+	rx     rx.Queue
+	port   uint16
+	listed bool
+}
+
+func (w *Worker) enlist(q *pollQueue) {
+	w.list[(w.head+w.length)%len(w.list)] = q
+	w.length++
+	q.listed = true
+}
+
+func (w *Worker) delist() *pollQueue {
+	q := w.list[w.head]
+	w.head = (w.head + 1) % len(w.list)
+	w.length--
+	q.listed = false
+	return q
+}
+
+// Round is one pass of the poll loop: devices that run inline, queues on the
+// poll list until the list is empty or the budget or time is used up, then
+// what comes between rounds. It reports whether there was any work.
+//
+// Round belongs to the worker's goroutine; tests and virtual time call it
+// directly instead of Start.
+func (w *Worker) Round() bool {
+	c := &w.stats.Live
+	w.now = w.clk.Now()
+	w.ifs = w.r.ifaces.Load()
+	for _, step := range w.steps {
+		step(w.now)
+	}
+	work := w.takeInbox() > 0
+	budget := w.opts.Budget
+	deadline := w.now + int64(w.opts.Limit)
+	now := w.now
+	complete := 0 // queues that are done for this round, at the list's tail
+	for w.length > complete {
+		if budget <= 0 || now >= deadline {
+			c.Exhausted++
+			break
+		}
+		q := w.delist()
+		used, idle := w.turn(q, min(w.opts.Weight, budget))
+		budget -= used
+		if used > 0 {
+			work = true
+			now = w.clk.Now()
+		}
+		// A queue that used its whole weight goes behind the others. One
+		// that did not is complete: in spin and backoff it is looked at
+		// again in the next round.
+		w.enlist(q)
+		if idle {
+			complete++
+		} else {
+			complete = 0
+		}
+	}
+	w.between(work)
+	if work {
+		c.BusyNs += uint64(w.clk.Now() - w.now)
+	}
+	return work
+}
+
+// turn polls one queue for at most weight frames, in trips of the vector.
+func (w *Worker) turn(q *pollQueue, weight int) (used int, idle bool) {
+	c := &w.stats.Live
+	c.Turns++
+	for used < weight {
+		v := min(w.opts.Vector, weight-used)
+		w.trips++
+		if w.timed = w.trips%timedEvery == 0; w.timed {
+			w.lap = w.clk.Now()
+		}
+		w.in.Reset()
+		n := q.rx.Poll(&w.in, v, w.now)
+		used += n
+		switch {
+		case n == 0:
+			c.Empty++
+			idle = true
+		case n < v:
+			c.Short++
+			idle = true
+		default:
+			c.Full++
+		}
+		if n == 0 {
+			break
+		}
+		w.done(stageRx, w.in.N)
+		w.process(q.port)
+		w.sendAll(!idle && used < weight)
+		q.rx.Replenish()
+		if idle {
+			break
+		}
+	}
+	w.timed = false
+	w.flushAll()
+	q.rx.EndTurn(idle)
+	return used, idle
+}
+
+// between is what a worker does after a round: timers, commands, packets that
+// waited for a neighbour, reclaim when idle, and the quiescent point.
+func (w *Worker) between(work bool) {
+	c := &w.stats.Live
+	c.Rounds++
+	w.readMail()
+	if g := w.r.neigh.Generation(); g != w.gen {
+		w.gen = g
+		w.releaseHeld()
+	}
+	w.sendAll(false)
+	w.flushAll()
+	for i := range w.outs {
+		q := w.outs[i].tx
+		if q == nil {
+			continue
+		}
+		q.Tick(w.now)
+		if !work {
+			q.Reclaim()
+		}
+	}
+	w.reader.Quiescent()
+	if !work || c.Rounds%publishEvery == 0 {
+		w.publish()
+	}
+}

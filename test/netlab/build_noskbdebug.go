@@ -1,0 +1,5 @@
+//go:build !skbdebug
+
+package netlab
+
+const debugBuild = false

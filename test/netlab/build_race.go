@@ -1,0 +1,5 @@
+//go:build race
+
+package netlab
+
+const raceBuild = true

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"gorouter/clock"
+	"gorouter/config"
+	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
+	"gorouter/fib"
+	"gorouter/nic/model"
+	"gorouter/pktgen"
+	"gorouter/port"
+	"gorouter/skb"
+)
+
+// box is everything that runs: opened from a configuration, closed in the
+// reverse order.
+type box struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	clk     *clock.Clock
+	arena   *skb.Arena
+	fib     *fib.FIB
+	workers []*dataplane.Worker
+	assign  []int
+	ports   []*port.Port
+	router  *dataplane.Router
+
+	chips    map[string]*model.Chip // software chips by port
+	stations []*station
+	undo     []func() error // to close what was opened, last first
+
+	stop    chan struct{}
+	stopped chan struct{}
+	running bool
+}
+
+// station is a generator and sink at the far end of a port's cable.
+type station struct {
+	port string
+	*pktgen.Station
+}
+
+// openBox opens everything that the configuration names. On an error nothing
+// stays open.
+func openBox(cfg *config.Config, log *slog.Logger) (b *box, err error) {
+	b = &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
+	defer func() {
+		if err != nil {
+			_ = b.close()
+		}
+	}()
+	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
+		return nil, err
+	}
+	b.onClose(b.arena.Close)
+	if cfg.Buffers.HugePages && !b.arena.Huge() {
+		log.Debug("no huge pages are free; using ordinary ones", "remedy", "sysctl vm.nr_hugepages=N")
+	}
+	b.fib = fib.New(fib.Options{})
+	b.workers = dataplane.NewWorkers(b.arena, b.fib, b.clk, len(cfg.Workers))
+	for i, w := range cfg.Workers {
+		b.workers[i].CPU = w.CPU
+	}
+	for i := range cfg.Ports {
+		p, err := b.openPort(uint16(i))
+		if err != nil {
+			return nil, cfg.Errorf(cfg.Ports[i].Pos, "%w", err)
+		}
+		b.ports = append(b.ports, p)
+		b.assign = append(b.assign, cfg.Ports[i].Worker)
+	}
+	if err = b.joinCables(); err != nil {
+		return nil, err
+	}
+	b.router, err = dataplane.New(dataplane.Config{
+		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: log, Ports: b.ports,
+		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, Neigh: neigh.DefaultOptions(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, b.configure()
+}
+
+// onClose has f run when the box is closed, before what was opened earlier.
+func (b *box) onClose(f func() error) { b.undo = append(b.undo, f) }
+
+// configure sets addresses, neighbours and routes.
+func (b *box) configure() error {
+	for i := range b.cfg.Ports {
+		for _, a := range b.cfg.Ports[i].Addresses {
+			if err := b.router.AddAddress(uint16(i), a.Prefix); err != nil {
+				return b.cfg.Errorf(a.Pos, "%w", err)
+			}
+		}
+	}
+	for i := range b.cfg.Neighbors {
+		n := &b.cfg.Neighbors[i]
+		if n.Address.Is6() {
+			b.log.Warn("IPv6 is not forwarded yet; the neighbour is ignored", "address", n.Address)
+			continue
+		}
+		if err := b.router.Neighbours().SetPermanent(uint16(b.cfg.PortIndex(n.Port)), n.Address, n.MAC); err != nil {
+			return b.cfg.Errorf(n.Pos, "%w", err)
+		}
+	}
+	return b.fib.Batch(func(tx *fib.Tx) error {
+		for i := range b.cfg.Routes {
+			r := &b.cfg.Routes[i]
+			if err := tx.Replace(b.cfg.FIBRoute(r)); err != nil {
+				return b.cfg.Errorf(r.Pos, "%w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// start lets frames flow.
+func (b *box) start() error {
+	for _, p := range b.ports {
+		if err := p.Device.Start(); err != nil {
+			return fmt.Errorf("start port %s: %w", p.Name, err)
+		}
+		b.onClose(p.Device.Stop)
+	}
+	if err := b.router.Start(); err != nil {
+		return err
+	}
+	b.running = true
+	b.stop, b.stopped = make(chan struct{}), make(chan struct{})
+	go b.housekeep()
+	return nil
+}
+
+// housekeep does the router's timed work outside the workers.
+func (b *box) housekeep() {
+	defer close(b.stopped)
+	t := time.NewTicker(100 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-b.stop:
+			return
+		case <-t.C:
+			b.router.Housekeep()
+		}
+	}
+}
+
+// halt stops the workers and the devices; the rings keep their frames until
+// close, so that buffers can be counted. It is idempotent.
+func (b *box) halt() {
+	if b.running {
+		b.running = false
+		close(b.stop)
+		<-b.stopped
+		b.router.Stop()
+	}
+}
+
+// close ends everything; it is idempotent.
+func (b *box) close() error {
+	b.halt()
+	var errs []error
+	for i := len(b.undo) - 1; i >= 0; i-- {
+		errs = append(errs, b.undo[i]())
+	}
+	b.undo = nil
+	return errors.Join(errs...)
+}
+
+// failure is the first breach or failure of a software chip, nil while all is
+// well.
+func (b *box) failure() error {
+	for _, p := range b.ports {
+		if c := b.chips[p.Name]; c != nil {
+			if err := c.Err(); err != nil {
+				return fmt.Errorf("port %s: %w", p.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// networks are the port's connected IPv4 networks.
+func networks(p *config.Port) []netip.Prefix {
+	var ns []netip.Prefix
+	for _, a := range p.Addresses {
+		if a.Prefix.Addr().Is4() {
+			ns = append(ns, a.Prefix.Masked())
+		}
+	}
+	return ns
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gorouter/clock"
+	"gorouter/config"
+	"gorouter/dataplane"
+	"gorouter/fib"
+	"gorouter/internal/inet"
+	"gorouter/nic/model"
+	"gorouter/pktgen"
+	"gorouter/port"
+	"gorouter/skb"
+)
+
+// openGenerator opens only the port at place i, as a generator's way out, and
+// returns the streams it has to send. On an error nothing stays open.
+func openGenerator(cfg *config.Config, i int, log *slog.Logger) (b *box, streams []*pktgen.Stream, err error) {
+	c := &cfg.Ports[i]
+	for k := range cfg.Streams {
+		if cfg.Streams[k].Port == c.Name {
+			s := cfg.Streams[k].Stream
+			// A stream's configured addresses are those of the far end; here
+			// the port itself is the sender.
+			s.SrcMAC = inet.MAC{}
+			streams = append(streams, &s)
+		}
+	}
+	if len(streams) == 0 {
+		return nil, nil, fmt.Errorf("port %s has no streams in %s (add one under pktgen: streams:)", c.Name, cfg.File)
+	}
+	b = &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
+	defer func() {
+		if err != nil {
+			_ = b.close()
+		}
+	}()
+	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
+		return nil, nil, err
+	}
+	b.onClose(b.arena.Close)
+	b.fib = fib.New(fib.Options{})
+	b.workers = dataplane.NewWorkers(b.arena, b.fib, b.clk, len(cfg.Workers))
+	p, err := b.openPort(uint16(i))
+	if err != nil {
+		return nil, nil, cfg.Errorf(c.Pos, "%w", err)
+	}
+	b.ports = make([]*port.Port, i+1)
+	b.ports[i] = p
+	if chip := b.chips[c.Name]; chip != nil {
+		err = b.sinkAt(i, chip, streams)
+	}
+	return b, streams, err
+}
+
+// sinkAt plugs a counting station into a software port.
+func (b *box) sinkAt(i int, chip *model.Chip, streams []*pktgen.Stream) error {
+	st, err := pktgen.NewStation(pktgen.StationConfig{
+		MAC: stationMAC(uint16(i)), Peer: b.ports[i].MAC(), Sink: pktgen.NewSink(pktgen.SinkConfig{Streams: streams}),
+	})
+	if err != nil {
+		return err
+	}
+	b.stations = append(b.stations, &station{port: b.cfg.Ports[i].Name, Station: st})
+	cable, err := model.NewCable(chip, st, model.CableOptions{Clock: b.clk})
+	if err != nil {
+		return err
+	}
+	return b.drive(i, []model.Stepper{chip}, cable)
+}
+
+// peer is the destination of streams that leave theirs out: the station on a
+// software port, else the port's first configured neighbour.
+func (b *box) peer(i int) inet.MAC {
+	c := &b.cfg.Ports[i]
+	if b.chips[c.Name] != nil {
+		return stationMAC(uint16(i))
+	}
+	for k := range b.cfg.Neighbors {
+		if b.cfg.Neighbors[k].Port == c.Name {
+			return b.cfg.Neighbors[k].MAC
+		}
+	}
+	return inet.MAC{}
+}
+
+// generate sends the streams and reports.
+func (b *box) generate(cmd *cobra.Command, streams []*pktgen.Stream, d time.Duration) (*pktgen.Report, error) {
+	i := len(b.ports) - 1
+	p, c := b.ports[i], &b.cfg.Ports[i]
+	peer := b.peer(i)
+	for _, s := range streams {
+		if s.DstMAC == (inet.MAC{}) && peer == (inet.MAC{}) {
+			return nil, fmt.Errorf("stream %q: port %s has no known neighbour to send to (give the stream a dst_mac, or the port a neighbour)", s.Name, c.Name)
+		}
+	}
+	if err := p.Device.Start(); err != nil {
+		return nil, fmt.Errorf("start port %s: %w", p.Name, err)
+	}
+	b.onClose(p.Device.Stop)
+	rep, err := pktgen.Port(cmd.Context(), pktgen.PortConfig{
+		Streams: streams, Port: p, Cache: b.workers[c.Worker].Cache(), Clock: b.clk, Peer: peer, Duration: d,
+		Holders: []skb.Holder{p.Rx[0], p.Tx[0]},
+	})
+	if err == nil {
+		err = b.failure()
+	}
+	if err != nil {
+		return nil, err
+	}
+	// What the far end of a cable counted says more than what came back.
+	for _, st := range b.stations {
+		st.Publish()
+		rep.Sink = st.Sink().Results()
+		for k := range rep.Sink {
+			for _, s := range rep.Streams {
+				if s.Stream == rep.Sink[k].Stream {
+					rep.Sink[k].Account(s.Sent)
+				}
+			}
+		}
+	}
+	return &rep, nil
+}

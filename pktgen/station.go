@@ -3,6 +3,7 @@ package pktgen
 import (
 	"encoding/binary"
 	"net/netip"
+	"sync/atomic"
 
 	"gorouter/internal/inet"
 )
@@ -12,7 +13,7 @@ import (
 // own and knows nothing of the router's buffers.
 //
 // Deliver and Next are called by the goroutine that steps the cable; Results,
-// and the results of the sink, may be read by any.
+// and the results of the sink, may be read by any, who may also call Quiet.
 type Station struct {
 	sink *Sink
 	arp  responder
@@ -21,6 +22,7 @@ type Station struct {
 	now  int64
 
 	published int64
+	quiet     atomic.Bool
 }
 
 // StationConfig describes a station.
@@ -81,6 +83,9 @@ func (s *Station) Next(now int64) []byte {
 	if b := s.arp.next(); b != nil {
 		return b
 	}
+	if s.quiet.Load() {
+		return nil
+	}
 	for range s.src {
 		x := s.src[s.turn]
 		if s.turn++; s.turn == len(s.src) {
@@ -106,6 +111,10 @@ func (s *Station) Publish() {
 	publish(s.src)
 	s.sink.Publish()
 }
+
+// Quiet ends the streams for good: from then on the station only answers ARP
+// and takes in what arrives. Safe from any goroutine.
+func (s *Station) Quiet() { s.quiet.Store(true) }
 
 // Done reports whether every stream has sent its count. Not for use from
 // other goroutines.

@@ -48,13 +48,21 @@ type station struct {
 
 // openBox opens everything that the configuration names. On an error nothing
 // stays open.
-func openBox(cfg *config.Config, log *slog.Logger) (b *box, err error) {
-	b = &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
-	defer func() {
-		if err != nil {
-			_ = b.close()
+func openBox(cfg *config.Config, log *slog.Logger) (*box, error) {
+	b, err := newBox(cfg, log)
+	if err == nil {
+		if err = b.open(); err == nil {
+			return b, nil
 		}
-	}()
+		_ = b.close()
+	}
+	return nil, err
+}
+
+// newBox makes what every use of ports needs: memory, FIB and workers.
+func newBox(cfg *config.Config, log *slog.Logger) (*box, error) {
+	b := &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
+	var err error
 	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
 		return nil, err
 	}
@@ -67,25 +75,32 @@ func openBox(cfg *config.Config, log *slog.Logger) (b *box, err error) {
 	for i, w := range cfg.Workers {
 		b.workers[i].CPU = w.CPU
 	}
+	return b, nil
+}
+
+// open opens the ports and joins them to a router.
+func (b *box) open() error {
+	cfg := b.cfg
 	for i := range cfg.Ports {
 		p, err := b.openPort(uint16(i))
 		if err != nil {
-			return nil, cfg.Errorf(cfg.Ports[i].Pos, "%w", err)
+			return cfg.Errorf(cfg.Ports[i].Pos, "%w", err)
 		}
 		b.ports = append(b.ports, p)
 		b.assign = append(b.assign, cfg.Ports[i].Worker)
 	}
-	if err = b.joinCables(); err != nil {
-		return nil, err
+	err := b.joinCables()
+	if err != nil {
+		return err
 	}
 	b.router, err = dataplane.New(dataplane.Config{
-		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: log, Ports: b.ports,
+		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
 		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, Neigh: neigh.DefaultOptions(),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b, b.configure()
+	return b.configure()
 }
 
 // onClose has f run when the box is closed, before what was opened earlier.
@@ -158,9 +173,36 @@ func (b *box) housekeep() {
 func (b *box) halt() {
 	if b.running {
 		b.running = false
+		b.settle()
 		close(b.stop)
 		<-b.stopped
 		b.router.Stop()
+		for _, st := range b.stations {
+			st.Publish()
+		}
+	}
+}
+
+// settle ends the generated streams and waits, for a moment, until their
+// frames have crossed the router, so that a report counts them all.
+func (b *box) settle() {
+	if len(b.stations) == 0 {
+		return
+	}
+	for _, st := range b.stations {
+		st.Quiet()
+	}
+	for last, same, i := uint64(0), 0, 0; same < 3 && i < 50; i++ {
+		time.Sleep(10 * time.Millisecond)
+		n := uint64(0)
+		for _, p := range b.ports {
+			n += p.Rx[0].Counters().Read().Packets + p.Tx[0].Counters().Read().Packets
+		}
+		if n == last {
+			same++
+		} else {
+			last, same = n, 0
+		}
 	}
 }
 

@@ -7,10 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gorouter/clock"
 	"gorouter/config"
-	"gorouter/dataplane"
-	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/nic/model"
 	"gorouter/pktgen"
@@ -20,7 +17,8 @@ import (
 
 // openGenerator opens only the port at place i, as a generator's way out, and
 // returns the streams it has to send. On an error nothing stays open.
-func openGenerator(cfg *config.Config, i int, log *slog.Logger) (b *box, streams []*pktgen.Stream, err error) {
+func openGenerator(cfg *config.Config, i int, log *slog.Logger) (*box, []*pktgen.Stream, error) {
+	var streams []*pktgen.Stream
 	c := &cfg.Ports[i]
 	for k := range cfg.Streams {
 		if cfg.Streams[k].Port == c.Name {
@@ -34,28 +32,31 @@ func openGenerator(cfg *config.Config, i int, log *slog.Logger) (b *box, streams
 	if len(streams) == 0 {
 		return nil, nil, fmt.Errorf("port %s has no streams in %s (add one under pktgen: streams:)", c.Name, cfg.File)
 	}
-	b = &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
-	defer func() {
-		if err != nil {
-			_ = b.close()
-		}
-	}()
-	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
+	b, err := newBox(cfg, log)
+	if err != nil {
 		return nil, nil, err
 	}
-	b.onClose(b.arena.Close)
-	b.fib = fib.New(fib.Options{})
-	b.workers = dataplane.NewWorkers(b.arena, b.fib, b.clk, len(cfg.Workers))
+	if err := b.openOne(i, streams); err != nil {
+		_ = b.close()
+		return nil, nil, err
+	}
+	return b, streams, nil
+}
+
+// openOne opens the port at place i; a counting station takes what a software
+// port sends.
+func (b *box) openOne(i int, streams []*pktgen.Stream) error {
+	c := &b.cfg.Ports[i]
 	p, err := b.openPort(uint16(i))
 	if err != nil {
-		return nil, nil, cfg.Errorf(c.Pos, "%w", err)
+		return b.cfg.Errorf(c.Pos, "%w", err)
 	}
 	b.ports = make([]*port.Port, i+1)
 	b.ports[i] = p
 	if chip := b.chips[c.Name]; chip != nil {
-		err = b.sinkAt(i, chip, streams)
+		return b.sinkAt(i, chip, streams)
 	}
-	return b, streams, err
+	return nil
 }
 
 // sinkAt plugs a counting station into a software port.

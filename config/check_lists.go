@@ -164,8 +164,6 @@ func (d *decoder) checkStreams() {
 		switch {
 		case p.Driver == "": // reported
 			continue
-		case p.Driver != DriverModel:
-			d.errorf(d.cfg.At(path+".port"), "%s.port is %s, which has driver %s: a stream comes in by the cable of a model port", path, p.Name, p.Driver)
 		case p.Cable != "":
 			d.errorf(d.cfg.At(path+".port"), "%s.port is %s, whose cable goes to port %s: a stream needs a model port without cable", path, p.Name, p.Cable)
 		}
@@ -197,6 +195,13 @@ func (d *decoder) checkGenerator(s *Stream, path string) {
 	}
 }
 
+// farEnd reports whether a stream comes in by the cable of a software port. On
+// other ports a stream is what "gorouter pktgen" sends, from the port itself.
+func (d *decoder) farEnd(s *Stream) bool {
+	j, ok := d.byName[s.Port]
+	return !ok || d.cfg.Ports[j].Driver == DriverModel
+}
+
 func (d *decoder) checkStreamAddresses(s *Stream, path string) {
 	if !s.Src.IsValid() {
 		return
@@ -204,7 +209,7 @@ func (d *decoder) checkStreamAddresses(s *Stream, path string) {
 	src := d.cfg.At(path + ".src")
 	if s.Src.IsUnspecified() || s.Src.IsMulticast() || s.Src.IsLoopback() {
 		d.errorf(src, "%s.src is %s, expected the unicast address of a station", path, s.Src)
-	} else if own, ok := d.networks.own[s.Src]; ok {
+	} else if own, ok := d.networks.own[s.Src]; ok && d.farEnd(s) {
 		d.errorf(src, "%s.src is %s, the router's own address on port %s (line %d)", path, s.Src, d.cfg.Ports[own.port].Name, own.pos.Line)
 	}
 	for _, dst := range s.Dst {

@@ -118,7 +118,9 @@ type Neighbor struct {
 	Port    string // always set
 }
 
-// Stream is one stream of the generator at the far end of a port's cable.
+// Stream is one stream of the generator: at the far end of a software port's
+// cable while the router runs, or sent by the port itself with
+// "gorouter pktgen", which is all that streams of other ports are for.
 type Stream struct {
 	Pos  Pos
 	Port string

@@ -68,7 +68,6 @@ var driverKeys = map[string][]string{
 	"loop":      {DriverPcap},
 	"cable":     {DriverModel},
 	"model":     {DriverModel},
-	"mac":       {DriverModel, DriverPcap},
 }
 
 var drivers = []string{DriverModel, DriverAFPacket, DriverPcap}

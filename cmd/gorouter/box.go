@@ -100,6 +100,11 @@ func (b *box) open() error {
 	if err != nil {
 		return err
 	}
+	for i := range cfg.Streams {
+		if s := &cfg.Streams[i]; cfg.Ports[cfg.PortIndex(s.Port)].Driver != config.DriverModel {
+			b.log.Warn("the stream is not sent while routing; it is for gorouter pktgen", "stream", s.Name, "port", s.Port)
+		}
+	}
 	return b.configure()
 }
 

@@ -12,7 +12,7 @@ const (
 // its documentation.
 var OptionTable = option.Table[Options]{
 	{Name: "count", Unit: "buffers", Min: 256, Max: 1 << 20, DefInt: 8192,
-		Help: "buffers in the arena; each ring keeps ring-1 of them",
+		Help: "buffers in the arena; each receive ring of a chip keeps as many as it has descriptors",
 		Int:  func(o *Options) *int { return &o.Buffers }},
 	{Name: "stride", Unit: "bytes", Min: 2048, Max: 16384, DefInt: 2048,
 		Help: "bytes from one buffer to the next (power of two); 4096 and more allow long frames",

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -147,12 +148,35 @@ func (d *display) update() {
 		return
 	}
 	text, n := delta.table(rep)
+	text = cut(text, d.width())
 	if d.lines > 0 {
 		// Back over the old table, then clear to the end of the screen.
 		fmt.Fprintf(d.w, "\x1b[%dA\x1b[J", d.lines)
 	}
 	fmt.Fprint(d.w, text)
 	d.lines = n
+}
+
+// width is the terminal's in characters.
+func (d *display) width() int {
+	if f, ok := d.w.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return 80
+}
+
+// cut shortens lines that a terminal of that width would wrap, since the table
+// is overwritten by counting its lines.
+func cut(text string, width int) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, l := range lines {
+		if r := []rune(strings.TrimSuffix(l, "\n")); len(r) > width {
+			lines[i] = string(r[:max(0, width-1)]) + "…\n"
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 func (d *display) end() {

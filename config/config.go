@@ -74,6 +74,8 @@ type Port struct {
 	Cable string
 	// Model are the options of the software chip (model).
 	Model ModelOptions
+	// Packet are the options of a port over a kernel interface (af_packet).
+	Packet PacketOptions
 	// MAC overrides the device's address unless it is zero.
 	MAC       inet.MAC
 	MTU       int // longest IP packet in bytes

@@ -265,6 +265,7 @@ func TestReference(t *testing.T) {
 	keys = append(keys, rx.OptionTable.Names()...)
 	keys = append(keys, tx.OptionTable.Names()...)
 	keys = append(keys, ModelTable.Names()...)
+	keys = append(keys, PacketTable.Names()...)
 	keys = append(keys, pktgen.StreamTable.Names()...)
 	for _, k := range keys {
 		if !strings.Contains(b.String(), "| `"+k+"` |") {

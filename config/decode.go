@@ -198,6 +198,10 @@ func (d *decoder) driver(f map[string]*yaml.Node, path string, p *Port) {
 			p.Cable, _ = d.name(v, path+".cable")
 		}
 	case DriverAFPacket:
+		p.Packet = PacketTable.Defaults()
+		if v := f["packet"]; v != nil {
+			options(d, v, path+".packet", PacketTable, &p.Packet)
+		}
 		if v := f["interface"]; v != nil {
 			p.Interface, _ = d.ifname(v, path+".interface")
 		} else {

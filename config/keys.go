@@ -52,7 +52,8 @@ var portKeys = []key{
 	{"loop", "true or false", "false", "pcap: begin again at the end of the file"},
 	{"cable", "port", "none", "model: the port at the other end of the cable; without it the far end is the generator and sink"},
 	{"model", "mapping", "", "model: options of the software chip"},
-	{"mac", "MAC address", "the device's", "model, pcap: address of the port"},
+	{"packet", "mapping", "", "af_packet: options of the kernel interface"},
+	{"mac", "MAC address", "the device's", "address of the port; another than a kernel interface's makes that promiscuous"},
 	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), "longest IP packet"},
 	{"worker", "number of a worker, from 0", "0", "the worker that polls the port"},
 	{"addresses", "list of address/length", "none", "the router's addresses on this network"},
@@ -68,6 +69,7 @@ var driverKeys = map[string][]string{
 	"loop":      {DriverPcap},
 	"cable":     {DriverModel},
 	"model":     {DriverModel},
+	"packet":    {DriverAFPacket},
 }
 
 var drivers = []string{DriverModel, DriverAFPacket, DriverPcap}

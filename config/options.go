@@ -14,6 +14,22 @@ const (
 	TDHSent = "sent"
 )
 
+// PacketOptions are the options of a port over a kernel interface.
+type PacketOptions struct {
+	Isolation   string
+	SuperFrames string
+}
+
+// PacketTable lists the options of a port over a kernel interface.
+var PacketTable = option.Table[PacketOptions]{
+	{Name: "isolation", Values: []string{"auto", "tcx", "clsact", "off"}, DefStr: "auto",
+		Help: "how the kernel is kept from answering and forwarding what arrives: by a BPF link (tcx), by a filter (clsact), by the better of the two (auto), or not at all (off)",
+		Str:  func(o *PacketOptions) *string { return &o.Isolation }},
+	{Name: "super_frames", Values: []string{"segment", "drop"}, DefStr: "segment",
+		Help: "what becomes of several segments in one frame, as senders on this machine make them: cut into frames again, or dropped as rx_super_frame",
+		Str:  func(o *PacketOptions) *string { return &o.SuperFrames }},
+}
+
 // ModelOptions are the options of a software 8254x.
 type ModelOptions struct {
 	Thread bool

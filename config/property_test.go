@@ -85,6 +85,7 @@ func drawYAML(t *rapid.T) string {
 		case DriverAFPacket:
 			name := rapid.SampledFrom([]string{"eth", "on-", "null", "1", "0x", "y#", "é'", `a"\`}).Draw(t, "interface")
 			pr("    interface: %s\n", quote(fmt.Sprintf("%s%d", name, i)))
+			pr("    packet: %s\n", drawOptions(t, PacketTable, nil))
 		case DriverPcap:
 			file := rapid.StringOfN(rapid.RuneFrom([]rune("a:#'\"\\{}[],&*!|>%@`- é\t\n\U0001f600")), 1, 8, -1).Draw(t, "file")
 			pr("    file: %s\n    loop: %v\n", quote("in"+file), maybe("loop"))

@@ -26,6 +26,7 @@ func Reference(w io.Writer) error {
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},
+		{"ports.NAME.packet", rows(PacketTable)},
 		{"ports.NAME.rx", rows(rx.OptionTable)},
 		{"ports.NAME.tx", rows(tx.OptionTable)},
 		{"routes", routeKeys},

@@ -102,6 +102,7 @@ func (p *Port) tree() item {
 		add(item{name: "model", kids: leaves(ModelTable, p.Model)})
 	case DriverAFPacket:
 		add(leaf("interface", quote(p.Interface)))
+		add(item{name: "packet", kids: leaves(PacketTable, p.Packet)})
 	case DriverPcap:
 		add(leaf("file", quote(p.File)))
 		if p.Output != "" {

@@ -22,7 +22,8 @@ func (b *box) openPort(i uint16) (*port.Port, error) {
 	case config.DriverAFPacket:
 		p, err := packet.Open(packet.Config{
 			Interface: c.Interface, Name: c.Name, Index: i, MTU: c.MTU, MAC: c.MAC,
-			Rx: c.Rx, Tx: c.Tx, Cache: b.workers[c.Worker].Cache(), Log: b.log,
+			Rx: c.Rx, Tx: c.Tx, Cache: b.workers[c.Worker].Cache(),
+			Isolation: c.Packet.Isolation, SuperFrames: c.Packet.SuperFrames, Log: b.log,
 		})
 		return b.own(p, err)
 	case config.DriverPcap:

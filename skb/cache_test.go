@@ -1,7 +1,9 @@
 package skb
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -216,34 +218,45 @@ func TestCachesExchangeBatches(t *testing.T) {
 	}
 }
 
-// TestCloneCountsBetweenGoroutines frees the clones of one buffer from
-// several workers at once: exactly one of them must free it.
+// TestCloneCountsBetweenGoroutines lets two workers free the last two
+// references of many buffers at the same moment: exactly one of them must free
+// each buffer.
 func TestCloneCountsBetweenGoroutines(t *testing.T) {
-	a := newArena(t, Options{CacheSize: 16})
-	const workers = 4
-	caches := make([]*Cache, workers)
-	for i := range caches {
-		caches[i] = a.NewCache("w")
-	}
-	for range 200 {
-		h := mustAlloc(t, caches[0])
-		for range workers - 1 {
+	a := newArena(t, Options{Buffers: 1024, CacheSize: 16})
+	first := a.NewCache("first")
+	caches := []*Cache{a.NewCache("w0"), a.NewCache("w1")}
+	hs := make([]Handle, 1000)
+	for range 30 {
+		if first.AllocBatch(hs) != len(hs) {
+			t.Fatal("buffers are lost")
+		}
+		for _, h := range hs {
 			a.Clone(h)
 		}
+		// Both wait for each other before every buffer, so that they meet in
+		// the window between reading the count and changing it.
+		var at atomic.Int64
 		var wg sync.WaitGroup
 		for _, c := range caches {
 			wg.Go(func() {
-				a.Clone(h)
-				c.Free(h)
-				c.Free(h)
+				for i, h := range hs {
+					at.Add(1)
+					for spin := 0; at.Load() < int64(2*i+2); spin++ {
+						if spin > 200 {
+							runtime.Gosched()
+						}
+					}
+					c.Free(h)
+				}
+				c.Flush()
 			})
 		}
 		wg.Wait()
-		if a.RefsAt(h) != 0 {
-			t.Fatalf("%d references left", a.RefsAt(h))
+		first.Flush()
+		if c := mustAudit(t, a); c.Free != a.Count() {
+			t.Fatalf("census %+v", c)
 		}
 	}
-	mustAudit(t, a)
 }
 
 func TestHotCallsDoNotAllocate(t *testing.T) {

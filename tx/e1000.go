@@ -70,6 +70,9 @@ func NewE1000(c E1000Config) (*E1000, error) {
 	if errs := OptionTable.Check(&c.Options); len(errs) > 0 {
 		return nil, fmt.Errorf("%s: %w", c.Name, errs[0])
 	}
+	if c.MaxFrame < inet.EthMinLen {
+		return nil, fmt.Errorf("%s: longest frame is %d bytes, expected at least %d", c.Name, c.MaxFrame, inet.EthMinLen)
+	}
 	n := uint32(c.Options.Ring)
 	mem, err := c.Arena.AllocRing(int(n) * descSize)
 	if err != nil {
@@ -93,6 +96,11 @@ func (r *E1000) Memory() skb.Ring { return r.mem }
 
 // Options is what is in force.
 func (r *E1000) Options() Options { return r.opts }
+
+// SetMaxFrame changes the longest frame, in bytes without FCS, that is sent;
+// longer ones are dropped as TxTooLong. Call it on the owning worker or while
+// it stands still.
+func (r *E1000) SetMaxFrame(n int) { r.maxLen = uint32(min(n, MaxLegacy)) }
 
 // Configure applies options to a running ring; its size stays. Call it on the
 // owning worker. Frames that wait for a doorbell are shown to the device.
@@ -142,8 +150,10 @@ func (r *E1000) Send(b *skb.Batch, more bool) int {
 	c := &r.stats.Live
 	c.Sends++
 	r.reclaim.before(r, n)
-	if n > r.n-1-r.used {
-		// Whatever the policy, a full ring looks before it drops.
+	if n > r.n-1-r.used && r.waiting() > 1 {
+		// Frames that wait for a timer would make others be dropped. A device
+		// that sends inside the doorbell is done with them at once.
+		r.ringAll()
 		r.reclaimDone()
 	}
 	sent := 0
@@ -184,8 +194,8 @@ func (r *E1000) put(h skb.Handle) bool {
 		r.noteReport(i)
 	}
 	d := r.at(i)
-	d.addr = r.arena.Bus(h)
-	d.word = word
+	d.addr = r.arena.BusAt(h, int(m.Data))
+	atomic.StoreUint64(&d.word, word)
 	r.slots[i] = h
 	if skb.Debug {
 		r.arena.SetOwner(h, r.name)
@@ -219,8 +229,7 @@ func (r *E1000) overflow(hs []skb.Handle) {
 	r.cache.FreeBatch(hs)
 }
 
-// write shows the device every descriptor before slot i. The register write
-// publishes them: the device looks at none beyond the tail.
+// write shows the device every descriptor before slot i.
 func (r *E1000) write(i uint32) {
 	r.bell = i
 	r.stats.Live.Doorbells++
@@ -233,30 +242,32 @@ func (r *E1000) ringAll() {
 		return
 	}
 	if r.since > 0 {
-		last := r.next - 1
-		if r.next == 0 {
-			last = r.n - 1
-		}
-		r.at(last).word |= DescCmdRS
+		last := r.last()
+		d := r.at(last)
+		atomic.StoreUint64(&d.word, d.word|DescCmdRS)
 		r.noteReport(last)
 	}
 	r.write(r.next)
 }
 
 // ringHeldBack shows all descriptors but the last, unless that one reports
-// anyway.
+// anyway or ends a full ring: no frame can follow it before its report.
 func (r *E1000) ringHeldBack() {
-	if r.since == 0 {
+	if r.since == 0 || r.used == r.n-1 {
 		r.ringAll()
 		return
 	}
-	last := r.next - 1
-	if r.next == 0 {
-		last = r.n - 1
-	}
-	if last != r.bell {
+	if last := r.last(); last != r.bell {
 		r.write(last)
 	}
+}
+
+// last is the slot before next.
+func (r *E1000) last() uint32 {
+	if r.next == 0 {
+		return r.n - 1
+	}
+	return r.next - 1
 }
 
 // Flush implements Queue.
@@ -303,19 +314,23 @@ func (r *E1000) reclaimDone() int {
 
 // freeThrough frees the frames from clean to slot last.
 func (r *E1000) freeThrough(last uint32) int {
-	end := r.after(last)
 	n := 0
-	for i := r.clean; ; {
-		r.cache.Free(r.slots[i])
-		r.slots[i] = skb.None
-		n++
-		if i = r.after(i); i == end {
-			break
-		}
+	if last < r.clean {
+		n = r.freeSlots(r.slots[r.clean:])
+		r.clean = 0
 	}
-	r.clean = end
+	n += r.freeSlots(r.slots[r.clean : last+1])
+	r.clean = r.after(last)
 	r.used -= uint32(n)
 	return n
+}
+
+func (r *E1000) freeSlots(s []skb.Handle) int {
+	r.cache.FreeBatch(s)
+	for i := range s {
+		s[i] = skb.None
+	}
+	return len(s)
 }
 
 // Pending implements Queue.
@@ -344,12 +359,15 @@ func (r *E1000) EachHeld(f func(skb.Handle)) {
 // report as sent are counted under TxAborted.
 func (r *E1000) Reset() {
 	r.reclaimDone()
-	for r.used > 0 {
-		r.cache.Free(r.slots[r.clean])
-		r.slots[r.clean] = skb.None
-		r.clean = r.after(r.clean)
-		r.used--
-		r.stats.Live.Drops[skb.TxAborted]++
+	c := &r.stats.Live
+	for i, k := r.clean, uint32(0); k < r.used; k++ {
+		// Counted as sent when queued: every frame is counted once.
+		c.Packets--
+		c.Bytes -= r.at(i).word & DescLengthMask
+		i = r.after(i)
+	}
+	if c.Drops[skb.TxAborted] += uint64(r.used); r.used > 0 {
+		r.freeThrough(r.last())
 	}
 	r.next, r.bell, r.clean, r.rHead, r.rLen, r.since, r.full = 0, 0, 0, 0, 0, 0, false
 }

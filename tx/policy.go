@@ -3,7 +3,8 @@ package tx
 // reclaimer decides when a ring looks for sent frames. Its methods are called
 // once per Send, per idle pass and per round.
 type reclaimer interface {
-	// before runs ahead of n frames being queued.
+	// before runs ahead of n frames being queued. Whatever else the policy
+	// wants, it looks when the ring has no room for them.
 	before(r *E1000, n uint32)
 	// idle runs when the worker has nothing else to do.
 	idle(r *E1000) int

@@ -49,8 +49,8 @@ type Queue interface {
 }
 
 // Counters of a transmit queue. Packets and bytes are counted when a frame is
-// handed to the device; Bytes is the length on the wire without FCS, padding
-// included.
+// queued for the device, and taken back when it ends as TxAborted; Bytes is the
+// length on the wire without FCS, padding included.
 type Counters struct {
 	Packets     uint64
 	Bytes       uint64

@@ -33,19 +33,19 @@ func (w *Worker) arp(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16) {
 	spa := binary.BigEndian.Uint32(f[arpSPA:])
 	tpa := binary.BigEndian.Uint32(f[arpTPA:])
 	if m.Len < arpEnd || [6]byte(f[arpHardware:arpOp]) != arpFixed || (op != arpRequest && op != arpReply) ||
-		sha.IsMulticast() || sha == (inet.MAC{}) || spa>>28 == 0xe || spa == 0xffffffff {
+		sha.IsMulticast() || sha == (inet.MAC{}) || sha == ifc.hw || spa>>28 == 0xe || spa == 0xffffffff {
 		w.drop(h, skb.ArpInvalid)
 		return
 	}
 	forUs := ifc.has(tpa)
 	switch {
-	case ifc.has(spa) && sha != ifc.hw:
+	case ifc.has(spa):
 		// Somebody else uses our address (RFC 5227). The request is still
 		// answered, as a defence.
 		w.r.neigh.Counts.Conflicts.Add(1)
-	case spa != 0 && ifc.onLink(spa) && !ifc.onBroadcast(spa) && !ifc.has(spa):
+	case spa != 0 && ifc.onLink(spa) && !ifc.onBroadcast(spa):
 		w.r.neigh.Hear(neigh.Heard{Port: portIndex, Addr: from4(spa), MAC: sha,
-			Reply: op == arpReply, ForUs: forUs && op == arpRequest && tpa != spa}, w.now)
+			Reply: op == arpReply, ForUs: forUs && op == arpRequest}, w.now)
 	}
 	if op != arpRequest {
 		w.drop(h, skb.ArpConsumed)
@@ -64,7 +64,7 @@ func (w *Worker) arp(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16) {
 	copy(f[arpSHA:arpSPA], ifc.hw[:])
 	binary.BigEndian.PutUint32(f[arpSPA:], tpa)
 	m.Len = arpEnd
-	w.stats.Live.Originated++
+	w.stats.Live.Answered++
 	w.emit(portIndex, h)
 }
 

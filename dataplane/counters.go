@@ -40,8 +40,9 @@ type counts struct {
 	Exhausted          uint64 // rounds that ended by budget or time limit
 	Naps               uint64
 	Forwarded          uint64 // packets routed to a port
-	Originated         uint64 // packets made here: ARP, ICMP
-	Suppressed         uint64 // ICMP errors not sent because of the rate limit
+	Originated         uint64 // packets made here: ARP requests, ICMP errors
+	Answered           uint64 // requests turned into their answer: ARP, echo
+	Suppressed         uint64 // ICMP errors not sent: rate limit, or no buffer
 	Forbidden          uint64 // ICMP errors not sent because a rule forbids it
 	Handed             uint64 // frames handed to another worker
 	BusyNs             uint64 // time in rounds that had work
@@ -72,8 +73,9 @@ type Stats struct {
 	Polls      Polls
 	Drops      skb.DropCounts // of the stages; queues count their own
 	Forwarded  uint64
-	Originated uint64
-	Suppressed uint64 // ICMP errors over the rate limit
+	Originated uint64 // packets made here: ARP requests, ICMP errors
+	Answered   uint64 // received requests turned into their answer: ARP, echo
+	Suppressed uint64 // ICMP errors over the rate limit, or without a buffer
 	Forbidden  uint64 // ICMP errors that a rule forbids
 	Handed     uint64
 	BusyNs     uint64
@@ -101,6 +103,7 @@ func (r *Router) Stats() Stats {
 		s.Polls.Naps += c.Naps
 		s.Forwarded += c.Forwarded
 		s.Originated += c.Originated
+		s.Answered += c.Answered
 		s.Suppressed += c.Suppressed
 		s.Forbidden += c.Forbidden
 		s.Handed += c.Handed

@@ -22,14 +22,13 @@ func (w *Worker) process(portIndex uint16) {
 	if n == 0 {
 		return
 	}
-	n = w.ip4Input(n, portIndex)
+	n = w.ip4Input(n)
 	if n == 0 {
 		return
 	}
 	w.reader.Lookup4Batch(w.ifs.ifs[portIndex].table, w.dst[:n], w.res[:n])
 	w.done(stageIP4Lookup, n)
 	w.ip4Forward(n)
-	w.done(stageIP4Rewrite, n)
 }
 
 // ethernet sorts a batch by destination and ethertype: IPv4 for this port goes

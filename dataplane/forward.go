@@ -10,7 +10,7 @@ import (
 
 // ip4Forward sends the n packets of w.ip on, by the lookup results in w.res.
 func (w *Worker) ip4Forward(n int) {
-	forwarded := uint64(0)
+	fast := 0
 	for i, h := range w.ip[:n&(2*skb.BatchSize-1)] {
 		m := w.arena.Meta(h)
 		f := w.frame(h, m)
@@ -23,15 +23,18 @@ func (w *Worker) ip4Forward(n int) {
 			a = w.onLink(a, w.dst[i&(skb.BatchSize-1)])
 		}
 		if a.State != fib.Reachable || f[22] <= 1 || uint32(m.Len) > w.frameMTU(a) {
+			w.done(stageIP4Rewrite, 0) // the time so far is not the slow path's
 			w.special(h, m, f, a)
+			w.done(stageSlow, 1)
 			continue
 		}
 		decrementTTL(f)
 		*(*[14]byte)(f[0:14]) = [14]byte(a.Rewrite[0:14])
 		w.emit(a.Port, h)
-		forwarded++
+		fast++
 	}
-	w.stats.Live.Forwarded += forwarded
+	w.stats.Live.Forwarded += uint64(fast)
+	w.done(stageIP4Rewrite, fast)
 }
 
 // onLink is the adjacency of a host on a connected network, or the network's
@@ -114,12 +117,12 @@ func (w *Worker) forwardSlow(h skb.Handle, m *skb.Meta, f *frame, a *fib.Adjacen
 		w.tooBig(h, f, a)
 		return
 	}
-	decrementTTL(f)
 	w.resolve(h, m, dst, a)
 }
 
-// resolve sends a packet, whose header is final, by an adjacency that may
-// still have to be resolved. dst is the packet's destination.
+// resolve sends a packet that passed all checks by an adjacency that may still
+// have to be resolved. dst is the packet's destination. A packet that waits
+// stays as it came, so that an ICMP error about it quotes what its sender sent.
 func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency) {
 	next := a.NextHop
 	if a.Kind == fib.Connected {
@@ -131,9 +134,10 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 	}
 	switch a.State {
 	case fib.Reachable:
-		f := w.frame(h, m)
-		*(*[14]byte)(f[0:14]) = [14]byte(a.Rewrite[0:14])
-		w.leave(h, m, a.Port)
+		w.leave(h, m, a)
+	case fib.Incomplete:
+		// Asked for already: a flood to a silent neighbour takes no lock.
+		w.hold(h, a.Index, a.Port, next)
 	case fib.Failed:
 		w.refuse(h, skb.NeighFailed, icmpUnreachable, codeHostUnreachable)
 	default:
@@ -149,10 +153,13 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 	}
 }
 
-// leave sends a packet that took the slow way, with its link header written.
-func (w *Worker) leave(h skb.Handle, m *skb.Meta, portIndex uint16) {
+// leave sends a packet that took the slow way by a reachable adjacency.
+func (w *Worker) leave(h skb.Handle, m *skb.Meta, a *fib.Adjacency) {
+	f := w.frame(h, m)
 	if m.Flags&skb.FlagLocal == 0 {
+		decrementTTL(f)
 		w.stats.Live.Forwarded++
 	}
-	w.emit(portIndex, h)
+	*(*[14]byte)(f[0:14]) = [14]byte(a.Rewrite[0:14])
+	w.emit(a.Port, h)
 }

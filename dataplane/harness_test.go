@@ -40,6 +40,22 @@ type wire struct {
 	discard bool // count what is sent, keep nothing
 	loop    bool // hand the same frames out again and again
 	pos     int
+	note    func(event) // told of every call, in order
+}
+
+// event is one call of a queue.
+type event struct {
+	what string // poll, replenish, end, send, flush
+	port uint16
+	n    int  // frames
+	max  int  // asked for
+	flag bool // more of a send, idle of an end
+}
+
+func (q *wire) tell(what string, n, max int, flag bool) {
+	if q.note != nil {
+		q.note(event{what, q.port, n, max, flag})
+	}
 }
 
 func (q *wire) HolderName() string        { return "wire" }
@@ -68,11 +84,16 @@ func (q *wire) Poll(b *skb.Batch, max int, now int64) int {
 		n++
 	}
 	q.rxStats.Live.Packets += uint64(n)
+	q.tell("poll", n, max, false)
 	return n
 }
-func (q *wire) Replenish() { q.repl++ }
+func (q *wire) Replenish() {
+	q.repl++
+	q.tell("replenish", 0, 0, false)
+}
 func (q *wire) EndTurn(idle bool) {
 	q.turns++
+	q.tell("end", 0, 0, idle)
 	if idle {
 		q.idles++
 	}
@@ -89,12 +110,16 @@ func (q wireRx) Counters() *stat.Page[rx.Counters] { return q.rxStats }
 type wireTx struct{ *wire }
 
 func (q wireTx) Counters() *stat.Page[tx.Counters] { return q.txStats }
-func (q wireTx) Flush()                            { q.flushes++ }
-func (q wireTx) Tick(int64)                        {}
-func (q wireTx) Reclaim() int                      { return 0 }
-func (q wireTx) Pending() int                      { return 0 }
-func (q wireTx) Room() int                         { return 64 }
+func (q wireTx) Flush() {
+	q.flushes++
+	q.tell("flush", 0, 0, false)
+}
+func (q wireTx) Tick(int64)   {}
+func (q wireTx) Reclaim() int { return 0 }
+func (q wireTx) Pending() int { return 0 }
+func (q wireTx) Room() int    { return 64 }
 func (q wireTx) Send(b *skb.Batch, more bool) int {
+	q.tell("send", b.N, 0, more)
 	if !q.discard {
 		q.wire.more = append(q.wire.more, more)
 	}
@@ -122,6 +147,8 @@ type lab struct {
 	clk   *clock.Clock
 	r     *Router
 	wires []*wire
+
+	closed bool
 }
 
 var (
@@ -169,15 +196,23 @@ func newLab(t testing.TB, change ...func(*Config)) *lab {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		if _, err := arena.Audit(l.r.Holders()...); err != nil {
-			t.Errorf("buffers: %v", err)
-		}
-		if err := arena.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(l.close)
 	return l
+}
+
+// close ends the lab and checks that no buffer is missing. Property tests call
+// it after every example; it is idempotent.
+func (l *lab) close() {
+	if l.closed {
+		return
+	}
+	l.closed = true
+	if _, err := l.arena.Audit(l.r.Holders()...); err != nil {
+		l.t.Errorf("buffers: %v", err)
+	}
+	if err := l.arena.Close(); err != nil {
+		l.t.Error(err)
+	}
 }
 
 func (l *lab) route(r fib.Route) {

@@ -10,9 +10,15 @@ import (
 const (
 	holdQueues = 256 // neighbours a worker can hold packets for
 	holdDepth  = 8   // packets held for one neighbour; the newest win
+	// holdShare is the part of all buffers that the workers together may hold
+	// for neighbours, as a divisor: whoever scans a silent network must not
+	// take the buffers away from the rings.
+	holdShare = 8
 )
 
-// holdQueue is the packets that wait for one adjacency.
+// holdQueue is the packets that wait for one neighbour. It holds no reference
+// to the adjacency, so what the index stands for is compared every time: the
+// index may have become another neighbour's since.
 type holdQueue struct {
 	adj  uint32 // 0 = free: that adjacency never waits
 	port uint16
@@ -27,18 +33,24 @@ type holdQueue struct {
 // ones. It is an open-addressed table of adjacencies.
 type holdTable struct {
 	queues [holdQueues]holdQueue
-	used   int
+	used   int // queues in use
+	total  int // packets in them
+	limit  int // most packets in them
 }
 
-func (t *holdTable) init() { *t = holdTable{} }
+// reset empties the table; it does not free what was in it.
+func (t *holdTable) reset() {
+	clear(t.queues[:])
+	t.used, t.total = 0, 0
+}
 
-// slot finds the queue of an adjacency, or a free one for it; nil when the
+// slot finds the queue of a neighbour, or a free one for it; nil when the
 // table is full.
-func (t *holdTable) slot(adj uint32) *holdQueue {
+func (t *holdTable) slot(adj uint32, port uint16, next netip.Addr) *holdQueue {
 	i := adj * 0x9e3779b1 >> 24
 	for range holdQueues {
 		q := &t.queues[i%holdQueues]
-		if q.adj == adj || q.adj == 0 {
+		if q.adj == 0 || q.adj == adj && q.port == port && q.next == next {
 			return q
 		}
 		i++
@@ -47,27 +59,31 @@ func (t *holdTable) slot(adj uint32) *holdQueue {
 }
 
 // hold keeps a packet until its neighbour is known. A full queue pushes out
-// its oldest packet.
+// its oldest packet; in a full table there is no room for one more.
+//
+// No wake-up is lost: a worker that saw the adjacency unresolved saw it before
+// the table's generation was raised, and it compares the generation after
+// every round.
 func (w *Worker) hold(h skb.Handle, adj uint32, port uint16, next netip.Addr) {
-	q := w.held.slot(adj)
-	if q == nil {
+	t := &w.held
+	q := t.slot(adj, port, next)
+	if q == nil || (t.total >= t.limit && q.n == 0) {
 		w.drop(h, skb.NeighQueueFull)
 		return
 	}
 	if q.adj == 0 {
 		q.adj, q.port, q.next = adj, port, next
-		w.held.used++
-		// The answer may have come between the look at the adjacency and
-		// now; then nothing would ever wake this queue.
-		w.gen = ^uint64(0)
+		t.used++
 	}
-	if q.n == holdDepth {
+	if q.n == holdDepth || t.total >= t.limit {
 		w.drop(q.pkts[q.head], skb.NeighQueueFull)
 		q.head = (q.head + 1) % holdDepth
 		q.n--
+		t.total--
 	}
 	q.pkts[(q.head+q.n)%holdDepth] = h
 	q.n++
+	t.total++
 	if skb.Debug {
 		w.arena.SetOwner(h, "neighbour queue")
 	}
@@ -79,40 +95,50 @@ func (w *Worker) releaseHeld() {
 	if w.held.used == 0 {
 		return
 	}
+	// Refusing a packet may hold the ICMP error, so the old table is put
+	// aside; queues that still wait come back first.
 	old := w.held.queues
-	w.held.init()
+	w.held.reset()
 	for i := range old {
-		q := &old[i]
-		if q.adj == 0 {
-			continue
+		if q := &old[i]; q.adj != 0 && q.state(w.reader.Adjacency(q.adj)) == fib.Incomplete {
+			*w.held.slot(q.adj, q.port, q.next) = *q
+			w.held.used++
+			w.held.total += q.n
+			q.adj = 0
 		}
-		a := w.reader.Adjacency(q.adj)
-		state := a.State
-		if a.Port != q.port || a.NextHop != q.next {
-			// The neighbour was forgotten and its adjacency is another's now.
-			state = fib.Failed
-		}
-		for k := range q.n {
-			h := q.pkts[(q.head+k)%holdDepth]
-			switch state {
-			case fib.Reachable:
-				m := w.arena.Meta(h)
-				*(*[14]byte)(w.frame(h, m)[0:14]) = [14]byte(a.Rewrite[0:14])
-				w.leave(h, m, a.Port)
-			case fib.Incomplete:
-				w.rehold(h, q)
-			default:
-				w.refuse(h, skb.NeighFailed, icmpUnreachable, codeHostUnreachable)
-			}
+	}
+	for i := range old {
+		if q := &old[i]; q.adj != 0 {
+			w.release(q)
 		}
 	}
 }
 
-// rehold puts a packet back that still waits.
-func (w *Worker) rehold(h skb.Handle, q *holdQueue) {
-	g := w.gen
-	w.hold(h, q.adj, q.port, q.next)
-	w.gen = g
+// state is what is known of the neighbour a queue waits for; a is the present
+// record of its adjacency.
+func (q *holdQueue) state(a *fib.Adjacency) fib.State {
+	if a.Port != q.port || a.NextHop != q.next {
+		// The neighbour was forgotten and its adjacency is another's now.
+		return fib.Failed
+	}
+	return a.State
+}
+
+// release ends the wait of a queue's packets.
+func (w *Worker) release(q *holdQueue) {
+	a := w.reader.Adjacency(q.adj)
+	state := q.state(a)
+	for k := range q.n {
+		h := q.pkts[(q.head+k)%holdDepth]
+		switch state {
+		case fib.Reachable:
+			w.leave(h, w.arena.Meta(h), a)
+		case fib.Incomplete:
+			w.hold(h, q.adj, q.port, q.next) // asked for anew this very moment
+		default:
+			w.refuse(h, skb.NeighFailed, icmpUnreachable, codeHostUnreachable)
+		}
+	}
 }
 
 func (t *holdTable) each(f func(skb.Handle)) {
@@ -127,5 +153,5 @@ func (t *holdTable) each(f func(skb.Handle)) {
 // clear empties the table through f.
 func (t *holdTable) clear(f func(skb.Handle)) {
 	t.each(f)
-	t.init()
+	t.reset()
 }

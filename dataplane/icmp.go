@@ -32,18 +32,21 @@ const (
 	icmpTTL   = 64
 )
 
-// bucket4 is a token bucket over the worker's time.
-type bucket4 struct {
-	rate, burst int64
+// tokenBucket limits a rate over the worker's time.
+type tokenBucket struct {
+	rate, burst int64 // tokens a second, most tokens kept
 	tokens      int64
 	last        int64 // nanoseconds up to which tokens were given
 }
 
 // take takes one token at time now.
-func (b *bucket4) take(now int64) bool {
-	if n := (now - b.last) * b.rate / 1e9; n > 0 {
+func (b *tokenBucket) take(now int64) bool {
+	if now-b.last >= b.burst*1e9/b.rate {
+		// Also keeps the product below from overflowing after a long rest.
+		b.tokens, b.last = b.burst, now
+	} else if n := (now - b.last) * b.rate / 1e9; n > 0 {
 		b.tokens = min(b.burst, b.tokens+n)
-		b.last = now
+		b.last += n * 1e9 / b.rate // what is left of a token counts next time
 	}
 	if b.tokens == 0 {
 		return false
@@ -75,7 +78,9 @@ func (w *Worker) mayAnswer(m *skb.Meta, p []byte) bool {
 	case m.Flags&(skb.FlagLinkMulticast|skb.FlagLocal) != 0,
 		dst>>24 >= 224, // multicast, class E and limited broadcast
 		binary.BigEndian.Uint16(p[6:])&0x1fff != 0,
-		src>>24 == 0, src>>24 == 127, src>>24 >= 224, w.ifs.isOwn(src):
+		src>>24 == 0, src>>24 == 127, src>>24 >= 224, w.ifs.isOwn(src),
+		w.ifs.isBroadcast(dst),
+		len(w.ifs.own) == 0: // nobody to speak as
 		return false
 	}
 	if p[9] == inet.ProtoICMP {
@@ -177,6 +182,6 @@ func (w *Worker) route(h skb.Handle, m *skb.Meta, dst uint32, table uint16, pick
 		binary.BigEndian.PutUint32(f[26:], src)
 	}
 	f[24], f[25] = 0, 0
-	binary.BigEndian.PutUint16(f[24:], inet.Checksum(f[14:34]))
+	binary.BigEndian.PutUint16(f[24:], inet.Checksum(f[14:34])) // made here: no options
 	w.resolve(h, m, dst, a)
 }

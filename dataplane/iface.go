@@ -24,6 +24,7 @@ type iface struct {
 type ifaceSet struct {
 	ifs   []iface
 	own   []uint32  // sorted, host order
+	bcast []uint32  // sorted: network and broadcast addresses of all our networks
 	bloom [4]uint64 // of the addresses that are watched
 }
 
@@ -63,13 +64,24 @@ func newIfaceSet(r *Router, old *ifaceSet) *ifaceSet {
 			}
 			s.own = append(s.own, addr4(a.Addr()))
 			s.watch(addr4(a.Addr()))
-			base, bcast := addr4(a.Masked().Addr()), addr4(a.Masked().Addr())|1<<(32-a.Bits())-1
+			if a.Bits() > 30 {
+				continue // RFC 3021: no broadcast address
+			}
+			base, last := ends(a)
+			s.bcast = append(s.bcast, base, last)
 			s.watch(base)
-			s.watch(bcast)
+			s.watch(last)
 		}
 	}
 	slices.Sort(s.own)
+	slices.Sort(s.bcast)
 	return s
+}
+
+// ends are the first and the last address of an IPv4 network.
+func ends(p netip.Prefix) (first, last uint32) {
+	first = addr4(p.Masked().Addr())
+	return first, first | (uint32(1)<<(32-p.Bits()) - 1)
 }
 
 func bloomBit(a uint32) (word, bit uint32) {
@@ -95,6 +107,16 @@ func (s *ifaceSet) isOwn(a uint32) bool {
 		return false
 	}
 	_, ok := slices.BinarySearch(s.own, a)
+	return ok
+}
+
+// isBroadcast reports whether a is the network or broadcast address of one of
+// our networks.
+func (s *ifaceSet) isBroadcast(a uint32) bool {
+	if !s.watched(a) {
+		return false
+	}
+	_, ok := slices.BinarySearch(s.bcast, a)
 	return ok
 }
 
@@ -128,8 +150,7 @@ func (f *iface) onBroadcast(a uint32) bool {
 		if !p.Addr().Is4() || p.Bits() > 30 {
 			continue
 		}
-		host := uint32(1)<<(32-p.Bits()) - 1
-		if base := addr4(p.Masked().Addr()); a == base || a == base|host {
+		if first, last := ends(p); a == first || a == last {
 			return true
 		}
 	}
@@ -175,6 +196,9 @@ func (r *Router) AddAddress(portIndex uint16, p netip.Prefix) error {
 	defer r.ifMu.Unlock()
 	s := newIfaceSet(r, r.ifaces.Load())
 	f := &s.ifs[portIndex]
+	if slices.Contains(f.addrs, p) {
+		return nil
+	}
 	f.addrs = append(slices.Clone(f.addrs), p)
 	r.ifaces.Store(newIfaceSet(r, s))
 	return nil

@@ -29,7 +29,7 @@ var addrClass = func() (c [256]uint8) {
 // ip4Input checks the n packets of w.ip as RFC 1812 section 5.2.2 asks. Those
 // that are fit to be forwarded stay in w.ip, trimmed to their total length,
 // their destinations in w.dst. It returns how many.
-func (w *Worker) ip4Input(n int, portIndex uint16) int {
+func (w *Worker) ip4Input(n int) int {
 	k := 0
 	for _, h := range w.ip[:n&(2*skb.BatchSize-1)] {
 		m := w.arena.Meta(h)
@@ -40,7 +40,7 @@ func (w *Worker) ip4Input(n int, portIndex uint16) int {
 		dst := binary.BigEndian.Uint32(f[30:34])
 		why := skb.ReasonNone
 		if f[14] != 0x45 || length < inet.IPv4HeaderLen {
-			why = w.ip4Header(h, m, f)
+			why = w.ip4Header(h)
 		} else if total < inet.IPv4HeaderLen || total > length {
 			why = skb.IP4TotalLength
 		} else if !headerSumOK(f) {
@@ -49,7 +49,7 @@ func (w *Worker) ip4Input(n int, portIndex uint16) int {
 		if why == skb.ReasonNone &&
 			(addrClass[src>>24]&badSource|addrClass[dst>>24]&badDestination != 0 ||
 				m.Flags&skb.FlagLinkMulticast != 0 || w.ifs.watched(src)) {
-			why = w.martian(m, src, dst, portIndex)
+			why = w.martian(m, src, dst)
 		}
 		if why != skb.ReasonNone {
 			w.drop(h, why)
@@ -80,7 +80,7 @@ func headerSumOK(f *frame) bool {
 }
 
 // ip4Header checks a header that is not version 4 with 20 bytes.
-func (w *Worker) ip4Header(h skb.Handle, m *skb.Meta, f *frame) skb.Reason {
+func (w *Worker) ip4Header(h skb.Handle) skb.Reason {
 	p := w.arena.Bytes(h)[inet.EthHeaderLen:]
 	if len(p) < inet.IPv4HeaderLen {
 		return skb.IP4Short
@@ -103,13 +103,13 @@ func (w *Worker) ip4Header(h skb.Handle, m *skb.Meta, f *frame) skb.Reason {
 }
 
 // martian looks closer at addresses that the fast check did not let pass.
-func (w *Worker) martian(m *skb.Meta, src, dst uint32, portIndex uint16) skb.Reason {
+func (w *Worker) martian(m *skb.Meta, src, dst uint32) skb.Reason {
 	switch top := src >> 24; {
 	case top == 0, top == 127, top >= 224, src>>16 == 169<<8|254:
 		return skb.IP4MartianSource
 	case w.ifs.isOwn(src):
 		return skb.IP4OwnSource
-	case w.ifs.ifs[portIndex].onBroadcast(src):
+	case w.ifs.isBroadcast(src):
 		return skb.IP4MartianSource
 	}
 	switch top := dst >> 24; {
@@ -121,7 +121,7 @@ func (w *Worker) martian(m *skb.Meta, src, dst uint32, portIndex uint16) skb.Rea
 		return skb.IP4MartianDestination
 	case m.Flags&skb.FlagLinkMulticast != 0:
 		// RFC 1812 section 5.3.4: a unicast packet in a broadcast frame.
-		if w.ifs.ifs[portIndex].onBroadcast(dst) {
+		if w.ifs.isBroadcast(dst) {
 			return skb.IP4DirectedBroadcast
 		}
 		return skb.IP4LinkMulticast

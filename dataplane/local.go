@@ -25,19 +25,42 @@ func (w *Worker) local(h skb.Handle, m *skb.Meta, f *frame) {
 }
 
 // localICMP answers an echo request in its own buffer and takes in the rest.
+// An answer carries no IP options, whatever the request had: options are not
+// obeyed here, and a copied source route would be.
 func (w *Worker) localICMP(h skb.Handle, m *skb.Meta, f *frame, ic []byte, hl int) {
-	if len(ic) < 8 || inet.Checksum(ic) != 0 || ic[0] != icmpEcho || hl != inet.IPv4HeaderLen {
+	if len(ic) < 8 || inet.Checksum(ic) != 0 || ic[0] != icmpEcho {
 		w.drop(h, skb.IP4LocalConsumed)
 		return
 	}
+	if hl > inet.IPv4HeaderLen {
+		f = w.cutOptions(h, m, f, hl)
+	}
 	src := binary.BigEndian.Uint32(f[26:30])
 	dst := binary.BigEndian.Uint32(f[30:34])
-	ic[0] = icmpEchoReply
-	binary.BigEndian.PutUint16(ic[2:], inet.Update(binary.BigEndian.Uint16(ic[2:]), icmpEcho<<8, icmpEchoReply<<8))
+	// Not by update: a reply may be all zeros, for which RFC 1624 does not hold.
+	ic[0], ic[2], ic[3] = icmpEchoReply, 0, 0
+	binary.BigEndian.PutUint16(ic[2:], inet.Checksum(ic))
 	binary.BigEndian.PutUint32(f[26:], dst)
 	binary.BigEndian.PutUint32(f[30:], src)
 	f[22] = icmpTTL
 	m.Flags |= skb.FlagLocal
-	w.stats.Live.Originated++
+	w.stats.Live.Answered++
 	w.route(h, m, src, m.Port, false)
+}
+
+// cutOptions moves the fixed part of a header of hl bytes up to its payload,
+// so that the options are gone, and returns the frame that now starts further
+// on. The link header is written when the packet leaves.
+func (w *Worker) cutOptions(h skb.Handle, m *skb.Meta, f *frame, hl int) *frame {
+	var fixed [inet.IPv4HeaderLen]byte
+	copy(fixed[:], f[inet.EthHeaderLen:])
+	cut := uint16(hl - inet.IPv4HeaderLen)
+	m.Data += cut
+	m.Len -= cut
+	m.L3 += cut
+	f = w.frame(h, m)
+	copy(f[inet.EthHeaderLen:], fixed[:])
+	f[14] = 0x45
+	binary.BigEndian.PutUint16(f[16:], m.Len-inet.EthHeaderLen)
+	return f
 }

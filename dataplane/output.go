@@ -13,21 +13,25 @@ type output struct {
 	tx    tx.Queue // nil when another worker owns the queue
 	hand  *handoff
 	port  *port.Port
+	dirty bool // it is on the worker's list of ports to send by
 	open  bool // the queue is owed a Flush
 }
 
 // emit puts a finished frame on its way to a port.
 func (w *Worker) emit(portIndex uint16, h skb.Handle) {
 	o := &w.outs[portIndex]
-	if o.batch.N == 0 {
+	if o.batch.Full() {
+		// What was made here came on top of a full vector, or packets that
+		// waited come in numbers.
+		n := o.batch.N
+		w.send(o, portIndex, true)
+		w.done(stageTx, n)
+	}
+	if !o.dirty {
+		o.dirty = true
 		w.dirty = append(w.dirty, portIndex)
 	}
 	o.batch.Add(h)
-	if o.batch.Full() {
-		// Only what is made here can add to a full vector; the port stays on
-		// the dirty list, which a later empty Send does not mind.
-		w.send(o, portIndex, true)
-	}
 }
 
 // sendAll sends every output batch.
@@ -38,6 +42,7 @@ func (w *Worker) sendAll(more bool) {
 	n := 0
 	for _, p := range w.dirty {
 		o := &w.outs[p]
+		o.dirty = false
 		n += o.batch.N
 		w.send(o, p, more)
 	}
@@ -47,7 +52,6 @@ func (w *Worker) sendAll(more bool) {
 
 func (w *Worker) send(o *output, portIndex uint16, more bool) {
 	switch {
-	case o.batch.N == 0:
 	case !o.port.Up():
 		w.dropAll(&o.batch, skb.TxLinkDown)
 	case o.tx != nil:

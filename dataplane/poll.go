@@ -9,20 +9,34 @@ const publishEvery = 64
 type pollQueue struct {
 	rx     rx.Queue
 	port   uint16
-	listed bool
+	weight int // its own, or 0 for the worker's
+	left   int // of a turn that the budget cut short
 }
 
 func (w *Worker) enlist(q *pollQueue) {
 	w.list[(w.head+w.length)%len(w.list)] = q
 	w.length++
-	q.listed = true
+}
+
+// enlistFirst puts a queue back to the head.
+func (w *Worker) enlistFirst(q *pollQueue) {
+	w.head = (w.head + len(w.list) - 1) % len(w.list)
+	w.list[w.head] = q
+	w.length++
+}
+
+// weightOf is what a queue may use in one turn.
+func (w *Worker) weightOf(q *pollQueue) int {
+	if q.weight > 0 {
+		return q.weight
+	}
+	return w.opts.Weight
 }
 
 func (w *Worker) delist() *pollQueue {
 	q := w.list[w.head]
 	w.head = (w.head + 1) % len(w.list)
 	w.length--
-	q.listed = false
 	return q
 }
 
@@ -50,19 +64,32 @@ func (w *Worker) Round() bool {
 			break
 		}
 		q := w.delist()
-		used, idle := w.turn(q, min(w.opts.Weight, budget))
+		weight := w.weightOf(q)
+		if q.left > 0 {
+			weight = min(weight, q.left)
+		}
+		used, idle := w.turn(q, min(weight, budget))
 		budget -= used
+		q.left = 0
 		if used > 0 {
 			work = true
 			now = w.clk.Now()
 		}
 		// A queue that used its whole weight goes behind the others. One
 		// that did not is complete: in spin and backoff it is looked at
-		// again in the next round.
-		w.enlist(q)
-		if idle {
+		// again in the next round. One that the budget stopped has the rest
+		// of its weight first thing in the next round; else a budget which is
+		// no multiple of the weight would favour some queues for ever.
+		switch {
+		case idle:
+			w.enlist(q)
 			complete++
-		} else {
+		case used < weight:
+			q.left = weight - used
+			w.enlistFirst(q)
+			complete = 0
+		default:
+			w.enlist(q)
 			complete = 0
 		}
 	}

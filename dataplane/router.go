@@ -54,6 +54,8 @@ type Router struct {
 	ifMu   sync.Mutex // writers of ifaces
 
 	stop    atomic.Bool
+	stopped sync.Once
+	live    atomic.Int32 // workers that may still hand frames to others
 	running sync.WaitGroup
 }
 
@@ -110,16 +112,21 @@ func (r *Router) Neighbours() *neigh.Table { return r.neigh }
 
 // portChanged follows a port's link state and MAC address.
 func (r *Router) portChanged(p *port.Port) {
+	// Whoever comes last must also have looked at the port last.
+	r.ifMu.Lock()
+	defer r.ifMu.Unlock()
 	r.neigh.SetPortMAC(p.Index, p.MAC())
 	r.fib.SetPortState(p.Index, p.Up())
-	r.ifMu.Lock()
 	r.ifaces.Store(newIfaceSet(r, r.ifaces.Load()))
-	r.ifMu.Unlock()
 }
 
 // Start runs the workers, each on its own thread, pinned where it was asked.
-// On an error none is left running.
+// On an error none is left running. A router runs once: after Stop it cannot be
+// started again.
 func (r *Router) Start() error {
+	if r.stop.Load() {
+		return errors.New("this router was stopped; make a new one")
+	}
 	for _, w := range r.workers {
 		ready := make(chan error, 1)
 		r.running.Go(func() { w.run(ready) })
@@ -137,6 +144,11 @@ func (r *Router) Start() error {
 func (r *Router) Stop() {
 	r.stop.Store(true)
 	r.running.Wait()
+	r.stopped.Do(func() {
+		for _, w := range r.workers {
+			w.abandon()
+		}
+	})
 }
 
 // Housekeep does what is due by time outside the packet path: neighbours that
@@ -152,13 +164,15 @@ func (r *Router) Housekeep() {
 }
 
 // Do runs f on every worker between two rounds, for changes that only the
-// owner of a queue may make, and waits until all have. It must not be called
-// before Start or after Stop.
+// owner of a queue may make, and waits until all have; workers that have
+// stopped are left out. It must not be called before Start.
 func (r *Router) Do(f func(*Worker)) {
 	var wg sync.WaitGroup
 	for _, w := range r.workers {
 		wg.Add(1)
-		w.Do(func() { f(w); wg.Done() })
+		if !w.post(func() { f(w); wg.Done() }) {
+			wg.Done()
+		}
 	}
 	wg.Wait()
 }

@@ -52,7 +52,7 @@ type Worker struct {
 	dst   [skb.BatchSize]uint32
 	res   [skb.BatchSize]uint32
 	held  holdTable
-	icmp  bucket4
+	icmp  tokenBucket
 	trips uint64
 	timed bool
 	lap   int64
@@ -62,6 +62,7 @@ type Worker struct {
 
 	mailMu sync.Mutex
 	mail   []func()
+	closed bool // it stopped; nothing in mail will run
 	mailed atomic.Bool
 }
 
@@ -72,7 +73,6 @@ func newWorker(a *skb.Arena, f *fib.FIB, c *clock.Clock, id int) *Worker {
 		reader: f.NewReader(),
 		stats:  stat.New[counts](),
 	}
-	w.held.init()
 	return w
 }
 
@@ -83,7 +83,8 @@ func (w *Worker) Cache() *skb.Cache { return w.cache }
 func (w *Worker) attach(r *Router, o Options) {
 	w.r = r
 	w.opts = o
-	w.icmp = bucket4{rate: icmpRate, burst: icmpBurst, tokens: icmpBurst}
+	w.icmp = tokenBucket{rate: icmpRate, burst: icmpBurst, tokens: icmpBurst}
+	w.held.limit = max(holdDepth, w.arena.Count()/holdShare/len(r.workers))
 	w.ifs = r.ifaces.Load()
 	w.outs = make([]output, len(r.ports))
 	for i, p := range r.ports {
@@ -136,27 +137,66 @@ func (w *Worker) SetOptions(o Options) error {
 	return nil
 }
 
+// SetWeight gives the receive queues of one of the worker's ports a weight of
+// their own, in frames a turn; 0 means the worker's Options.Weight again. Owner
+// only: call it in Do.
+func (w *Worker) SetWeight(portIndex uint16, weight int) error {
+	// The same limits as of the option.
+	o := w.opts
+	if weight != 0 {
+		o.Weight = weight
+	}
+	if errs := OptionTable.Check(&o); len(errs) > 0 {
+		return errs[0]
+	}
+	found := false
+	for _, q := range w.queues {
+		if q.port == portIndex {
+			q.weight, found = weight, true
+		}
+	}
+	if !found {
+		return fmt.Errorf("worker %d has no receive queue of port %d", w.id, portIndex)
+	}
+	return nil
+}
+
 // Do has f run by the worker between two rounds. Safe for concurrent use; it
-// does not wait.
-func (w *Worker) Do(f func()) {
+// does not wait. A worker that has stopped runs nothing any more.
+func (w *Worker) Do(f func()) { w.post(f) }
+
+// post is Do; it reports whether f will be run.
+func (w *Worker) post(f func()) bool {
 	w.mailMu.Lock()
+	defer w.mailMu.Unlock()
+	if w.closed {
+		return false
+	}
 	w.mail = append(w.mail, f)
-	w.mailMu.Unlock()
 	w.mailed.Store(true)
+	return true
 }
 
 func (w *Worker) readMail() {
 	if !w.mailed.Load() {
 		return
 	}
-	w.mailed.Store(false)
 	w.mailMu.Lock()
+	w.mailed.Store(false)
 	fs := w.mail
 	w.mail = nil
 	w.mailMu.Unlock()
 	for _, f := range fs {
 		f()
 	}
+}
+
+// closeMail runs what is left and refuses what comes later.
+func (w *Worker) closeMail() {
+	w.mailMu.Lock()
+	w.closed = true
+	w.mailMu.Unlock()
+	w.readMail()
 }
 
 // run is the worker's goroutine.
@@ -168,14 +208,16 @@ func (w *Worker) run(ready chan<- error) {
 		var set unix.CPUSet
 		set.Set(w.CPU)
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			w.closeMail()
 			ready <- fmt.Errorf("worker %d: pin to cpu %d: %w (use cpu: auto)", w.id, w.CPU, err)
 			return
 		}
 	} else {
 		defer runtime.UnlockOSThread()
 	}
-	ready <- nil
 	w.reader.Online()
+	w.r.live.Add(1)
+	ready <- nil
 	for !w.r.stop.Load() {
 		if w.Round() {
 			w.idle = 0
@@ -211,10 +253,19 @@ const drainTime = 100 * time.Millisecond
 // ones dropped, and the transmit rings get a moment to drain.
 func (w *Worker) finish() {
 	w.now = w.clk.Now()
-	w.takeInbox()
-	w.held.clear(func(h skb.Handle) { w.drop(h, skb.Shutdown) })
+	w.closeMail()
 	w.sendAll(false)
 	w.flushAll()
+	// Others hand frames over until their last round ends.
+	w.r.live.Add(-1)
+	for w.r.live.Load() > 0 {
+		if w.takeInbox() == 0 {
+			runtime.Gosched()
+		}
+	}
+	for w.takeInbox() > 0 {
+	}
+	w.held.clear(func(h skb.Handle) { w.drop(h, skb.Shutdown) })
 	end := w.clk.Now() + int64(drainTime)
 	for pending := 1; pending > 0 && w.clk.Now() < end; {
 		now := w.clk.Now()
@@ -233,7 +284,29 @@ func (w *Worker) finish() {
 			w.clk.Sleep(50 * time.Microsecond)
 		}
 	}
-	w.readMail()
+	w.publish()
+	w.reader.Offline()
+}
+
+// abandon drops what a worker that never ran still holds, and takes it out of
+// the FIB's readers, which would wait for it for ever. Its goroutine must have
+// ended.
+func (w *Worker) abandon() {
+	w.closeMail()
+	var hs [skb.BatchSize]skb.Handle
+	for _, k := range w.inbox {
+		for n := k.pop(hs[:]); n > 0; n = k.pop(hs[:]) {
+			for _, h := range hs[:n] {
+				w.drop(h, skb.Shutdown)
+			}
+		}
+	}
+	w.held.clear(func(h skb.Handle) { w.drop(h, skb.Shutdown) })
+	for i := range w.outs {
+		w.dropAll(&w.outs[i].batch, skb.Shutdown)
+		w.outs[i].dirty = false
+	}
+	w.dirty = w.dirty[:0]
 	w.publish()
 	w.reader.Offline()
 }

@@ -27,6 +27,10 @@ type Port struct {
 	// work there. now is the worker's time in nanoseconds.
 	Step func(now int64)
 
+	// Events, where set, can wake the worker that owns the port's queues. A
+	// port without one has to be polled: software devices that run inline.
+	Events Notifier
+
 	mac  atomic.Uint64 // 48 bits; may change on a running port
 	link atomic.Bool
 	note atomic.Pointer[func(*Port)]

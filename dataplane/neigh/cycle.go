@@ -56,8 +56,10 @@ func (t *Table) Hear(h Heard, now int64) bool {
 	defer t.mu.Unlock()
 	e := t.find(h.Port, h.Addr)
 	if e == nil {
-		if h.Reply || !h.ForUs {
+		if h.Reply {
 			t.Counts.Unasked.Add(1)
+		}
+		if h.Reply || !h.ForUs {
 			return false
 		}
 		if e = t.add(h.Port, h.Addr); e == nil {
@@ -84,43 +86,79 @@ func (t *Table) Hear(h Heard, now int64) bool {
 	return true
 }
 
+// Bounds of one Tick.
+const (
+	// tickBuckets is how many buckets are visited in one hold of the lock, so
+	// that no worker waits long for it however full the table is.
+	tickBuckets = 32
+	// tickQuestions is how many questions one Tick hands out. What is left is
+	// still due at the next one, which goes on where this one stopped; an entry
+	// that waits to be probed stays usable meanwhile.
+	tickQuestions = 1024
+)
+
 // Tick moves every entry whose time has come and hands out the questions to
-// send. Call it a few times a second, from one goroutine.
+// send. Call it a few times a second, from one goroutine. send is called
+// without the table's lock.
 func (t *Table) Tick(now int64, send func(Question)) {
-	t.mu.Lock()
-	var qs []Question
-	t.each(func(e *entry) {
-		if e.state == Permanent || now < e.due {
+	asked := 0
+	for range buckets / tickBuckets {
+		t.mu.Lock()
+		qs := t.questions[:0]
+		for i := range tickBuckets {
+			for e := t.hash[(t.cursor+i)%buckets].Load(); e != nil; {
+				next := e.next.Load()
+				if q, ask := t.age(e, now); ask {
+					qs = append(qs, q)
+				}
+				e = next
+			}
+		}
+		t.cursor = (t.cursor + tickBuckets) % buckets
+		t.questions = qs
+		t.mu.Unlock()
+		for _, q := range qs {
+			send(q)
+		}
+		if asked += len(qs); asked >= tickQuestions {
 			return
 		}
-		switch e.state {
-		case Incomplete:
-			if e.asked < t.opts.Broadcast {
-				qs = append(qs, t.ask(e, inet.Broadcast, now))
-				return
-			}
-			t.fail(e, now)
-		case Reachable, Stale:
-			e.state, e.asked = Probe, 0
-			qs = append(qs, t.ask(e, e.mac, now))
-		case Probe:
-			switch {
-			case e.asked < t.opts.Unicast:
-				qs = append(qs, t.ask(e, e.mac, now))
-			case e.asked < t.opts.Unicast+t.opts.Broadcast:
-				qs = append(qs, t.ask(e, inet.Broadcast, now))
-			default:
-				t.fail(e, now)
-			}
-		case Failed:
-			// Forgotten: the next packet asks afresh.
-			t.remove(e)
-		}
-	})
-	t.mu.Unlock()
-	for _, q := range qs {
-		send(q)
 	}
+}
+
+// age moves an entry whose time has come; ask says that a question is due.
+func (t *Table) age(e *entry, now int64) (q Question, ask bool) {
+	if e.state == Permanent || now < e.due {
+		return q, false
+	}
+	switch e.state {
+	case Incomplete:
+		if e.asked < t.opts.Broadcast {
+			return t.ask(e, inet.Broadcast, now), true
+		}
+		t.fail(e, now)
+	case Reachable, Stale:
+		e.state, e.asked = Probe, 0
+		return t.probe(e, now)
+	case Probe:
+		return t.probe(e, now)
+	case Failed:
+		// Forgotten: the next packet asks afresh.
+		t.remove(e)
+	}
+	return q, false
+}
+
+// probe asks a known neighbour, first alone, then everybody, then gives up.
+func (t *Table) probe(e *entry, now int64) (q Question, ask bool) {
+	switch {
+	case e.asked < t.opts.Unicast:
+		return t.ask(e, e.mac, now), true
+	case e.asked < t.opts.Unicast+t.opts.Broadcast:
+		return t.ask(e, inet.Broadcast, now), true
+	}
+	t.fail(e, now)
+	return q, false
 }
 
 func (t *Table) fail(e *entry, now int64) {

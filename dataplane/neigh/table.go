@@ -108,6 +108,10 @@ type Table struct {
 	count int
 	macs  map[uint16]inet.MAC // of our own ports
 	hash  [buckets]atomic.Pointer[entry]
+
+	// Of Tick alone.
+	cursor    int // next bucket to visit
+	questions []Question
 }
 
 // New returns an empty table over a FIB.
@@ -192,7 +196,9 @@ func (t *Table) publish(e *entry, s fib.State) {
 			a.Rewrite[12], a.Rewrite[13] = inet.EtherIPv4>>8, inet.EtherIPv4&0xff
 		}
 	})
-	t.gen.Add(1)
+	if s != fib.Incomplete {
+		t.gen.Add(1) // nothing that waits moves because somebody asks
+	}
 }
 
 // SetPortMAC says which address our own port has; adjacencies over the port

@@ -32,6 +32,7 @@ type Config struct {
 	File    string // as given to Load or Parse
 	Workers []Worker
 	Poll    dataplane.Options
+	IP      dataplane.IPOptions
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
 	Buffers   skb.Options
 	Ports     []Port // in file order; a port's place is its index in the router

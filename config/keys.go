@@ -33,6 +33,7 @@ const (
 var topKeys = []key{
 	{"workers", "1 to 16, or a list of {cpu}", "1", "packet workers"},
 	{"poll", "mapping", "", "the poll loop of every worker"},
+	{"ip", "mapping", "", "IPv4 and ICMP"},
 	{"buffers", "mapping", "", "the packet buffers"},
 	{"ports", "mapping: name to port", "required", "the ports of the router"},
 	{"routes", "list", "none", "static routes"},

@@ -23,6 +23,7 @@ func Reference(w io.Writer) error {
 		{"router.yaml", topKeys},
 		{"workers", workerKeys},
 		{"poll", rows(dataplane.OptionTable)},
+		{"ip", rows(dataplane.IPTable)},
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},

@@ -40,10 +40,12 @@ type counts struct {
 	Exhausted          uint64 // rounds that ended by budget or time limit
 	Naps               uint64
 	Forwarded          uint64 // packets routed to a port
-	Originated         uint64 // packets made here: ARP requests, ICMP errors
+	Originated         uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered           uint64 // requests turned into their answer: ARP, echo
 	Suppressed         uint64 // ICMP errors not sent: rate limit, or no buffer
 	Forbidden          uint64 // ICMP errors not sent because a rule forbids it
+	Fragmented         uint64 // packets that left in fragments
+	Fragments          uint64 // the fragments of those
 	Handed             uint64 // frames handed to another worker
 	BusyNs             uint64 // time in rounds that had work
 }
@@ -73,10 +75,12 @@ type Stats struct {
 	Polls      Polls
 	Drops      skb.DropCounts // of the stages; queues count their own
 	Forwarded  uint64
-	Originated uint64 // packets made here: ARP requests, ICMP errors
+	Originated uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered   uint64 // received requests turned into their answer: ARP, echo
 	Suppressed uint64 // ICMP errors over the rate limit, or without a buffer
 	Forbidden  uint64 // ICMP errors that a rule forbids
+	Fragmented uint64 // packets that left in fragments
+	Fragments  uint64 // the fragments of those
 	Handed     uint64
 	BusyNs     uint64
 }
@@ -106,6 +110,8 @@ func (r *Router) Stats() Stats {
 		s.Answered += c.Answered
 		s.Suppressed += c.Suppressed
 		s.Forbidden += c.Forbidden
+		s.Fragmented += c.Fragmented
+		s.Fragments += c.Fragments
 		s.Handed += c.Handed
 		s.BusyNs += c.BusyNs
 	}

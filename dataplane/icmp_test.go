@@ -270,7 +270,7 @@ func TestICMPRateLimit(t *testing.T) {
 		l.run(numbered(t, "11.0.0.1", 1))
 	}
 	s := l.r.Stats()
-	if n := len(l.out(0)); n != icmpBurst || s.Suppressed != 100-icmpBurst || s.Originated != icmpBurst || s.Forbidden != 0 {
+	if n := len(l.out(0)); n != 50 || s.Suppressed != 50 || s.Originated != 50 || s.Forbidden != 0 {
 		t.Errorf("%d sent, %+v", n, s)
 	}
 	if d := l.drops()["ip4_no_route"]; d != 100 {

@@ -36,6 +36,7 @@ type Config struct {
 	Assign  []int
 	Options Options
 	Neigh   neigh.Options
+	IP      IPOptions // the zero value means the defaults
 }
 
 // Router is the forwarding plane. Its methods are safe for concurrent use
@@ -98,6 +99,9 @@ func New(c Config) (*Router, error) {
 	r.ifaces.Store(newIfaceSet(r, nil))
 	for _, w := range c.Workers {
 		w.attach(r, c.Options)
+		if err := w.SetIPOptions(c.IP); err != nil {
+			return nil, fmt.Errorf("ip: %w", err)
+		}
 	}
 	for i, p := range c.Ports {
 		p.Watch(r.portChanged)

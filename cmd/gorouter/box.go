@@ -95,7 +95,7 @@ func (b *box) open() error {
 	}
 	b.router, err = dataplane.New(dataplane.Config{
 		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
-		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, Neigh: neigh.DefaultOptions(),
+		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, IP: cfg.IP, Neigh: neigh.DefaultOptions(),
 	})
 	if err != nil {
 		return err

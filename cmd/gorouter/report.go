@@ -26,6 +26,8 @@ type report struct {
 	Forwarded  uint64                `json:"forwarded"`
 	Originated uint64                `json:"originated"`
 	Answered   uint64                `json:"answered"`
+	Fragmented uint64                `json:"fragmented"`
+	Fragments  uint64                `json:"fragments"`
 	ICMP       icmpReport            `json:"icmp_errors"`
 	BusyNs     float64               `json:"busy_ns_per_frame"`
 	Emulated   bool                  `json:"rates_include_emulated_device"`
@@ -65,7 +67,7 @@ func newReport(b *box, took time.Duration) *report {
 	s := b.router.Stats()
 	r := &report{
 		Duration: took.Seconds(), Ports: map[string]portReport{}, Stages: s.Stages, Polls: s.Polls,
-		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered,
+		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered, Fragmented: s.Fragmented, Fragments: s.Fragments,
 		ICMP: icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
 	}
 	drops := s.Drops
@@ -243,6 +245,9 @@ func (r *report) print(out io.Writer) error {
 	}
 	_ = w.Flush()
 	fmt.Fprintf(out, "\npolls: %d full, %d short, %d empty; forwarded %d, answered %d, originated %d\n", r.Polls.Full, r.Polls.Short, r.Polls.Empty, r.Forwarded, r.Answered, r.Originated)
+	if r.Fragmented > 0 {
+		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
+	}
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))
 	var places []string
 	for n, v := range r.Buffers {

@@ -117,6 +117,15 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 			p.transport = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(0, 0)}
 			return p.bytes(t)
 		}(), 0},
+		{"timestamp request for us", skb.IP4LocalICMP, func() []byte {
+			p := echo("192.0.2.2", "192.0.2.1")
+			p.transport = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(13, 0)}
+			p.payload = make([]byte, 12)
+			return p.bytes(t)
+		}(), 0},
+		{"malformed option", skb.IP4Options, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 7, 2, 4, 0), 1},
+		{"loose source route", skb.IP4SourceRoute, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 131, 7, 4, 10, 0, 0, 1, 0), 0},
+		{"strict source route", skb.IP4SourceRoute, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 137, 7, 4, 10, 0, 0, 1, 0), 0},
 		{"too big, don't fragment", skb.IP4TooBig, func() []byte {
 			p := udp("192.0.2.2", "10.1.1.1")
 			p.payload, p.df = make([]byte, 1473), true
@@ -146,6 +155,7 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 	}
 	// What only other tests can bring about.
 	for _, r := range []skb.Reason{
+		skb.IP4FragmentNoBuffer,                                 // fragment_test.go
 		skb.NeighQueueFull, skb.NeighFailed, skb.NeighTableFull, // neigh_test.go
 		skb.TxRingFull, skb.TxLinkDown, skb.HandoffFull, skb.Shutdown, // worker_test.go
 	} {
@@ -153,8 +163,8 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 	}
 	for r := skb.EthShort; int(r) < skb.NumReasons; r++ {
 		switch r {
-		case skb.TxTooLong, skb.TxAborted, skb.IP4Options, skb.IP4SourceRoute:
-			// The first two are the rings'; the options' slow path counts the others.
+		case skb.TxTooLong, skb.TxAborted:
+			// The rings'.
 		default:
 			if !seen[r] {
 				t.Errorf("no frame meets the reason %v", r)

@@ -313,9 +313,9 @@ func FuzzFragments(f *testing.F) {
 	f.Add([]byte{148, 4, 0, 0, 7, 7, 4, 0, 0, 0, 0}, uint16(1400), uint16(0), uint16(576))
 	f.Add([]byte{}, uint16(600), uint16(0x2000+17), uint16(68))
 	f.Add([]byte{1, 1, 1}, uint16(1200), uint16(0x1ff0), uint16(100))
+	l := optionLab(f)
 	f.Fuzz(func(t *testing.T, opts []byte, n, word, mtu uint16) {
-		l := optionLab(t)
-		defer l.close()
+		l.clk.Advance(1e12)
 		mtu = 68 + mtu%1433
 		l.setMTU(1, "198.51.100.2", int(mtu))
 		p := pkt{dstMAC: routerMAC[0], srcMAC: hostMAC[0], src: "192.0.2.2", dst: "10.0.0.1", ttl: 64, id: n,

@@ -364,3 +364,65 @@ func TestTokenBucket(t *testing.T) {
 		}
 	}
 }
+
+// RFC 1812 section 4.3.2.5: an error takes its cause's type of service and
+// precedence 6, a reply keeps the request's octet.
+func TestTypeOfServiceOfAnswers(t *testing.T) {
+	for tos := range 256 {
+		l := newLab(t)
+		e := udp("192.0.2.2", "11.0.0.1").bytes(t)
+		p := echo("192.0.2.2", "192.0.2.1").bytes(t)
+		e[15], p[15] = byte(tos), byte(tos)
+		l.run(resum(e), resum(p))
+		out := l.out(0)
+		if len(out) != 2 {
+			t.Fatalf("drops %v", l.drops())
+		}
+		if want := byte(0xc0 | tos&0x1c); out[0][15] != want || out[1][15] != byte(tos) {
+			t.Errorf("%#02x: error has %#02x, want %#02x; reply has %#02x", tos, out[0][15], want, out[1][15])
+		}
+	}
+}
+
+// Whatever is made here has a number of its own, on every worker.
+func TestIdentificationsDiffer(t *testing.T) {
+	var l *lab
+	l = newLab(t, func(c *Config) { c.Workers = NewWorkers(c.Arena, c.FIB, c.Clock, 3) })
+	seen := map[uint16]bool{}
+	for _, w := range l.r.workers {
+		for range 20000 {
+			id := w.identification()
+			if seen[id] {
+				t.Fatalf("%d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	l.run(numbered(t, "11.0.0.1", 1), echo("192.0.2.2", "192.0.2.1").bytes(t))
+	if out := l.out(0); len(out) != 2 || bytes.Equal(out[0][18:20], out[1][18:20]) {
+		t.Errorf("%x", out)
+	}
+}
+
+// What ICMP for the router itself becomes. Nothing but an echo is answered.
+func TestICMPForTheRouter(t *testing.T) {
+	for typ := range 256 {
+		l := newLab(t)
+		p := echo("192.0.2.2", "192.0.2.1")
+		p.transport, p.payload = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(uint8(typ), 0)}, make([]byte, 28)
+		l.run(p.bytes(t))
+		want := "ip4_local_icmp"
+		switch typ {
+		case 8:
+			if n := len(l.out(0)); n != 1 {
+				t.Errorf("an echo request is not answered, drops %v", l.drops())
+			}
+			continue
+		case 0, 3, 4, 5, 11, 12:
+			want = "ip4_local_consumed"
+		}
+		if d := l.drops(); d[want] != 1 || len(d) != 1 || len(l.out(0)) != 0 {
+			t.Errorf("type %d: drops %v", typ, d)
+		}
+	}
+}

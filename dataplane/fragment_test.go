@@ -316,6 +316,7 @@ func FuzzFragments(f *testing.F) {
 	l := optionLab(f)
 	f.Fuzz(func(t *testing.T, opts []byte, n, word, mtu uint16) {
 		l.clk.Advance(1e12)
+		l.t = t
 		mtu = 68 + mtu%1433
 		l.setMTU(1, "198.51.100.2", int(mtu))
 		p := pkt{dstMAC: routerMAC[0], srcMAC: hostMAC[0], src: "192.0.2.2", dst: "10.0.0.1", ttl: 64, id: n,

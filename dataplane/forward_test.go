@@ -85,6 +85,16 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 		{"total length beyond the frame", skb.IP4TotalLength, edit(func(f []byte) []byte { f[16], f[17] = 5, 0; return resum(f) }), 0},
 		{"total length under the header", skb.IP4TotalLength, edit(func(f []byte) []byte { f[16], f[17] = 0, 19; return resum(f) }), 0},
 		{"wrong checksum", skb.IP4Checksum, edit(func(f []byte) []byte { f[25]++; return f }), 0},
+		{"total length beyond the frame, options", skb.IP4TotalLength, func() []byte {
+			f := withOptions(t, udp("192.0.2.2", "10.1.1.1"), 1, 1, 1, 1)
+			f[16], f[17] = 5, 0
+			return resum(f)
+		}(), 0},
+		{"wrong checksum, options", skb.IP4Checksum, func() []byte {
+			f := withOptions(t, udp("192.0.2.2", "10.1.1.1"), 1, 1, 1, 1)
+			f[34] = 0
+			return f
+		}(), 0},
 		{"source 0.0.0.0", skb.IP4MartianSource, from("0.0.0.0"), 0},
 		{"source 127.0.0.1", skb.IP4MartianSource, from("127.0.0.1"), 0},
 		{"source multicast", skb.IP4MartianSource, from("224.0.0.5"), 0},

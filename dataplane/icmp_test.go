@@ -386,8 +386,7 @@ func TestTypeOfServiceOfAnswers(t *testing.T) {
 
 // Whatever is made here has a number of its own, on every worker.
 func TestIdentificationsDiffer(t *testing.T) {
-	var l *lab
-	l = newLab(t, func(c *Config) { c.Workers = NewWorkers(c.Arena, c.FIB, c.Clock, 3) })
+	l := newLab(t, func(c *Config) { c.Workers = NewWorkers(c.Arena, c.FIB, c.Clock, 3) })
 	seen := map[uint16]bool{}
 	for _, w := range l.r.workers {
 		for range 20000 {
@@ -423,6 +422,57 @@ func TestICMPForTheRouter(t *testing.T) {
 		}
 		if d := l.drops(); d[want] != 1 || len(d) != 1 || len(l.out(0)) != 0 {
 			t.Errorf("type %d: drops %v", typ, d)
+		}
+	}
+}
+
+// The list of section 4.3.2.7 once more, each rule by itself: on the way here
+// most such packets have been dropped already.
+func TestMayAnswer(t *testing.T) {
+	l := newLab(t)
+	w := l.r.workers[0]
+	w.ifs = l.r.ifaces.Load()
+	icmp := func(typ byte) func([]byte) []byte {
+		return func(p []byte) []byte { p[9], p[20] = inet.ProtoICMP, typ; return p }
+	}
+	plain := func(p []byte) []byte { return p }
+	for _, c := range []struct {
+		name     string
+		src, dst string
+		flags    skb.Flags
+		edit     func([]byte) []byte
+		want     bool
+	}{
+		{"plain", "192.0.2.2", "10.0.0.1", 0, plain, true},
+		{"first fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[6] = 0x20; return p }, true},
+		{"echo", "192.0.2.2", "10.0.0.1", 0, icmp(8), true},
+		{"echo reply", "192.0.2.2", "10.0.0.1", 0, icmp(0), true},
+		{"unknown ICMP", "192.0.2.2", "10.0.0.1", 0, icmp(200), true},
+		{"unreachable", "192.0.2.2", "10.0.0.1", 0, icmp(3), false},
+		{"source quench", "192.0.2.2", "10.0.0.1", 0, icmp(4), false},
+		{"redirect", "192.0.2.2", "10.0.0.1", 0, icmp(5), false},
+		{"time exceeded", "192.0.2.2", "10.0.0.1", 0, icmp(11), false},
+		{"parameter problem", "192.0.2.2", "10.0.0.1", 0, icmp(12), false},
+		{"ICMP without a type", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { return icmp(8)(p)[:20] }, false},
+		{"later fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[7] = 1; return p }, false},
+		{"last possible fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[6], p[7] = 0x1f, 0xff; return p }, false},
+		{"link-layer broadcast", "192.0.2.2", "10.0.0.1", skb.FlagLinkMulticast, plain, false},
+		{"made here", "192.0.2.2", "10.0.0.1", skb.FlagLocal, plain, false},
+		{"to a group", "192.0.2.2", "224.0.0.1", 0, plain, false},
+		{"to class E", "192.0.2.2", "240.0.0.1", 0, plain, false},
+		{"to the limited broadcast", "192.0.2.2", "255.255.255.255", 0, plain, false},
+		{"to a network's broadcast", "192.0.2.2", "198.51.100.255", 0, plain, false},
+		{"to a network", "192.0.2.2", "198.51.100.0", 0, plain, false},
+		{"to both addresses of a /31", "192.0.2.2", "203.0.113.0", 0, plain, true},
+		{"from network 0", "0.0.0.0", "10.0.0.1", 0, plain, false},
+		{"from a loopback", "127.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from a group", "224.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from class E", "240.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from ourselves", "198.51.100.1", "10.0.0.1", 0, plain, false},
+	} {
+		p := c.edit(append([]byte(nil), packet(udp(c.src, c.dst).bytes(t))...))
+		if got := w.mayAnswer(&skb.Meta{Flags: c.flags}, p); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

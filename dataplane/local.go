@@ -51,6 +51,9 @@ func (w *Worker) localICMP(h skb.Handle, m *skb.Meta, f *frame, ic []byte, hl in
 		f = w.turnOptions(h, m, hl, dst)
 	}
 	binary.BigEndian.PutUint16(f[18:], w.identification())
+	// A reply is free to be fragmented: nobody here would hear that it was
+	// too long. The reserved bit of the request is not ours to send.
+	f[20], f[21] = 0, 0
 	binary.BigEndian.PutUint32(f[26:], dst)
 	binary.BigEndian.PutUint32(f[30:], src)
 	f[22] = icmpTTL

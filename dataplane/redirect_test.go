@@ -26,6 +26,7 @@ func redirectLab(t testing.TB, on bool) *lab {
 	}
 	l.via("10.0.0.0/8", 0, "192.0.2.9")
 	l.via("11.0.0.0/8", 1, "198.51.100.2")
+	l.via("172.16.0.0/12", 0, "192.0.2.2")
 	return l
 }
 

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/rx"
 	"gorouter/skb"
 	"gorouter/tx"
@@ -19,6 +20,7 @@ func (d *decoder) top(n *yaml.Node) {
 	c := d.cfg
 	c.Workers = []Worker{{CPU: AnyCPU}}
 	c.Poll = dataplane.OptionTable.Defaults()
+	c.Neigh = neigh.OptionTable.Defaults()
 	c.Buffers = skb.OptionTable.Defaults()
 	f, ok := d.fields(n, "", names(topKeys))
 	if !ok {
@@ -33,6 +35,9 @@ func (d *decoder) top(n *yaml.Node) {
 	}
 	if v := f["poll"]; v != nil {
 		options(d, v, "poll", dataplane.OptionTable, &c.Poll)
+	}
+	if v := f["neigh"]; v != nil {
+		options(d, v, "neigh", neigh.OptionTable, &c.Neigh)
 	}
 	if v := f["buffers"]; v != nil {
 		options(d, v, "buffers", skb.OptionTable, &c.Buffers)

@@ -11,6 +11,9 @@ import (
 	"gorouter/skb"
 )
 
+// holdDepth is the default of neigh.hold.
+const holdDepth = 8
+
 // Somebody scans a silent network: no host gets many buffers, and all of them
 // together only their share.
 func TestAScanIsBounded(t *testing.T) {

@@ -68,7 +68,7 @@ func newReport(b *box, took time.Duration) *report {
 	r := &report{
 		Duration: took.Seconds(), Ports: map[string]portReport{}, Stages: s.Stages, Polls: s.Polls,
 		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered,
-		ICMP: icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
+		ICMP:      icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
 		Neighbors: b.router.Neighbours().Stats(),
 	}
 	drops := s.Drops

@@ -168,6 +168,13 @@ func TestAnAddressIsDefendedAtMostEveryTenSeconds(t *testing.T) {
 	}
 }
 
+func TestAnnouncementsThatAreDueAreDefenceEnough(t *testing.T) {
+	l, _ := announcing(t)
+	watchClaims(t, l, 1, 100*time.Millisecond)
+	l.runAt(1, arpFrame(arpReply, inet.Broadcast, hostMAC[2], "198.51.100.1", inet.Broadcast, "198.51.100.1"))
+	wantClaims(t, "conflict at the start", watchClaims(t, l, 1, 10*time.Second), "900 announce 198.51.100.1", "2900 announce 198.51.100.1")
+}
+
 func TestTwoThatProbeForOneAddressConflict(t *testing.T) {
 	probe := arpFrame(arpRequest, inet.Broadcast, hostMAC[2], "0.0.0.0", inet.MAC{}, "198.51.100.1")
 	l, _ := announcing(t)
@@ -194,9 +201,12 @@ func TestTwoThatProbeForOneAddressConflict(t *testing.T) {
 // neighbour.
 func TestOurOtherPortIsNoConflict(t *testing.T) {
 	l, log := announcing(t)
+	if err := l.r.AddAddress(0, netip.MustParsePrefix("198.51.100.9/24")); err != nil {
+		t.Fatal(err)
+	}
 	watchClaims(t, l, 1, 5*time.Second)
 	l.run(arpFrame(arpRequest, inet.Broadcast, routerMAC[1], "198.51.100.1", inet.MAC{}, "198.51.100.1"))
-	l.run(arpFrame(arpRequest, inet.Broadcast, routerMAC[1], "198.51.100.1", inet.MAC{}, "192.0.2.1"))
+	l.run(arpFrame(arpRequest, inet.Broadcast, routerMAC[1], "198.51.100.1", inet.MAC{}, "198.51.100.9"))
 	watchClaims(t, l, 1, 5*time.Second)
 	if s := l.r.Neighbours().Stats(); s.Conflicts != 0 || log.Len() != 0 || l.r.isNeighbour(0, "198.51.100.1") {
 		t.Errorf("%+v\n%s", s, log)

@@ -134,3 +134,15 @@ func TestHeldPacketsOfTheRestStayWhenOneAnswers(t *testing.T) {
 		t.Errorf("%d packets in %d queues stay", w.held.total, w.held.used)
 	}
 }
+
+// However few buffers there are for all, one neighbour's may be as many as asked.
+func TestHoldDepthRaisesTheLimitOfAll(t *testing.T) {
+	h := holdTable{limit: 4}
+	if h.setDepth(neigh.MaxHold); h.limit != neigh.MaxHold || h.depth != neigh.MaxHold {
+		t.Errorf("limit %d, depth %d", h.limit, h.depth)
+	}
+	h = holdTable{limit: 100}
+	if h.setDepth(8); h.limit != 100 {
+		t.Errorf("limit %d", h.limit)
+	}
+}

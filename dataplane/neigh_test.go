@@ -295,8 +295,8 @@ func TestReprobingGoesOutByThePort(t *testing.T) {
 	var to []inet.MAC
 	sent := 0
 	for i := range 70 {
-		// Packets flow for 46 s; the neighbour is stale after 45 at the latest.
-		if i < 46 {
+		// Packets flow until it is asked again, between 20 and 50 s from now.
+		if len(to) == 0 {
 			sent++
 			l.run(numbered(t, "198.51.100.77", i))
 		}

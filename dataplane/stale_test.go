@@ -80,6 +80,36 @@ func TestAnUnusedStaleNeighbourIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Which frames of a host whose address is wanted are the answer to our question,
+// and which only tell where it is; these are believed as well, but the packets
+// that go there are watched.
+func TestWhatConfirmsANeighbourThatIsAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		want  neigh.State
+	}{
+		{"answer to us", answer("198.51.100.77", hostMAC[2]), neigh.Reachable},
+		{"answer to us as a broadcast", arpFrame(arpReply, inet.Broadcast, hostMAC[2], "198.51.100.77", routerMAC[1], "198.51.100.1"), neigh.Delay},
+		{"answer about another", arpFrame(arpReply, routerMAC[1], hostMAC[2], "198.51.100.77", routerMAC[1], "198.51.100.2"), neigh.Delay},
+		{"announcement by an answer", arpFrame(arpReply, inet.Broadcast, hostMAC[2], "198.51.100.77", inet.Broadcast, "198.51.100.77"), neigh.Delay},
+		{"announcement by a request", arpFrame(arpRequest, inet.Broadcast, hostMAC[2], "198.51.100.77", inet.MAC{}, "198.51.100.77"), neigh.Delay},
+		{"request for us", arpFrame(arpRequest, inet.Broadcast, hostMAC[2], "198.51.100.77", inet.MAC{}, "198.51.100.1"), neigh.Delay},
+		{"request for another", arpFrame(arpRequest, inet.Broadcast, hostMAC[2], "198.51.100.77", inet.MAC{}, "198.51.100.2"), neigh.Delay},
+		{"probe for the address", arpFrame(arpRequest, inet.Broadcast, hostMAC[2], "0.0.0.0", inet.MAC{}, "198.51.100.77"), neigh.Incomplete},
+	} {
+		l := newLab(t)
+		l.run(numbered(t, "198.51.100.77", 1))
+		l.out(1)
+		l.runAt(1, c.frame)
+		left := ids(l.out(1))
+		l.r.Housekeep() // the packet that waited was the first use
+		if s := l.state("198.51.100.77"); s != c.want || (len(left) == 1) != (s != neigh.Incomplete) {
+			t.Errorf("%s: the neighbour is %v, want %v; left %v", c.name, s, c.want, left)
+		}
+	}
+}
+
 // Both workers' uses count, whichever of them owns the port.
 func TestEveryWorkersUseCounts(t *testing.T) {
 	for user := range 2 {

@@ -343,3 +343,32 @@ func TestFindBesideChanges(t *testing.T) {
 	close(stop)
 	wg.Wait()
 }
+
+// A neighbour that fails keeps its place in the queue of those that make room.
+func TestAFailedNeighbourIsNoYoungerForIt(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Max = 2 })
+	b.need(hostA, 0)
+	for now := range int64(3) {
+		b.tick(now * second)
+	}
+	b.need(hostB, 3*second-1)
+	b.tick(3 * second)
+	if n, _ := b.tab.Get(0, hostA); n.State != Failed {
+		t.Fatalf("%+v", n)
+	}
+	b.need(netip.MustParseAddr("192.0.2.4"), 3*second)
+	if _, ok := b.tab.Get(0, hostB); !ok {
+		t.Error("the younger one made room")
+	}
+}
+
+// Forged requests for our address cannot fill the table faster than the rate.
+func TestRequestsForUsMakeEntriesUnderTheRate(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.RequestRate = 10 })
+	for i := range 100 {
+		b.tab.Hear(Heard{Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)}), MAC: macA, ForUs: true}, 0)
+	}
+	if n := len(b.tab.All()); n != 5 {
+		t.Errorf("%d entries, want half of a second's", n)
+	}
+}

@@ -72,8 +72,11 @@ func (b *box) openModel(c *config.Port, i uint16) (*port.Port, error) {
 		mac = portMAC(i)
 	}
 	mc := model.Config{
-		Name: c.Name, Arena: b.arena, Clock: b.clk, MAC: mac, Strict: c.Model.Strict,
-		TDH: c.Model.TDH, Threaded: c.Model.Thread, Log: b.log,
+		Name: c.Name, Arena: b.arena, Clock: b.clk, MAC: mac, Mode: c.Model.Mode, Chip: c.Model.Chip,
+		TDH: c.Model.TDH, Threaded: c.Model.Thread, Seed: uint64(c.Model.Seed), Log: b.log,
+	}
+	if c.Model.Bus != config.UsualBus {
+		mc.Bus = c.Model.Bus
 	}
 	var irq *port.Signal
 	if c.Model.Thread {
@@ -140,7 +143,13 @@ func (b *box) joinCables() error {
 			}
 			far = st
 		}
-		cable, err := model.NewCable(near, far, model.CableOptions{Lossless: true, Clock: b.clk})
+		o := model.CableOptions{Lossless: true, Clock: b.clk, BToA: c.Impair, Seed: uint64(c.Model.Seed), Flaps: flaps(c)}
+		if c.Cable != "" {
+			other := &b.cfg.Ports[b.cfg.PortIndex(c.Cable)]
+			o.AToB = other.Impair
+			o.Flaps = append(o.Flaps, flaps(other)...)
+		}
+		cable, err := model.NewCable(near, far, o)
 		if err != nil {
 			return b.cfg.Errorf(c.Pos, "port %s: %w", c.Name, err)
 		}
@@ -149,6 +158,14 @@ func (b *box) joinCables() error {
 		}
 	}
 	return nil
+}
+
+// flaps is the port's schedule of pulling the cable out, if it has one.
+func flaps(c *config.Port) []model.Flap {
+	if c.Flap.Down == 0 {
+		return nil
+	}
+	return []model.Flap{c.Flap}
 }
 
 // cableStepper steps a cable by a bounded number of frames.

@@ -43,6 +43,7 @@ var rooms = map[string]int{
 var siblings = map[[2]string]bool{
 	{"nic/e1000", "nic/pci"}:          true,
 	{"nic/model", "nic/e1000/regs"}:   true,
+	{"fib/fibbench", "fib"}:           true,
 	{"fib/fibbench", "fib/fibtest"}:   true,
 	{"fib/fibbench", "fib/routefile"}: true,
 }

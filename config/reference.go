@@ -8,6 +8,7 @@ import (
 
 	"gorouter/dataplane"
 	"gorouter/dataplane/neigh"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -28,6 +29,8 @@ func Reference(w io.Writer) error {
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},
+		{"ports.NAME.impair", rows(model.ImpairmentTable)},
+		{"ports.NAME.flap", rows(FlapTable)},
 		{"ports.NAME.packet", rows(PacketTable)},
 		{"ports.NAME.rx", rows(rx.OptionTable)},
 		{"ports.NAME.tx", rows(tx.OptionTable)},

@@ -18,8 +18,10 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -33,6 +35,7 @@ type Config struct {
 	Workers []Worker
 	Poll    dataplane.Options
 	IP      dataplane.IPOptions
+	Neigh   neigh.Options
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
 	Buffers   skb.Options
 	Ports     []Port // in file order; a port's place is its index in the router
@@ -75,6 +78,10 @@ type Port struct {
 	Cable string
 	// Model are the options of the software chip (model).
 	Model ModelOptions
+	// Impair is what the cable does to frames that arrive at the port, Flap
+	// when it is pulled out (model).
+	Impair model.Impairment
+	Flap   model.Flap
 	// Packet are the options of a port over a kernel interface (af_packet).
 	Packet PacketOptions
 	// MAC overrides the device's address unless it is zero.

@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -85,9 +87,10 @@ func TestDefaults(t *testing.T) {
 	buffers := skb.OptionTable.Defaults()
 	buffers.DeviceMax, buffers.RingBytes = 1522, 2<<20
 	want := &Config{
-		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), IP: dataplane.IPTable.Defaults(), Buffers: buffers,
+		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), IP: dataplane.IPTable.Defaults(), Neigh: neigh.OptionTable.Defaults(), Buffers: buffers,
 		Ports: []Port{{
-			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelOptions{Strict: true, TDH: TDHFetched},
+			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelTable.Defaults(),
+			Impair: model.ImpairmentTable.Defaults(), Flap: FlapTable.Defaults(),
 			Rx: rx.OptionTable.Defaults(), Tx: tx.OptionTable.Defaults(),
 		}},
 	}
@@ -101,15 +104,22 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c.Neigh != (neigh.Options{Max: 1024, GCSoft: 512, GCStale: 2 * time.Minute, Reachable: 20 * time.Second, Retransmit: 250 * time.Millisecond,
+		Unicast: 1, Broadcast: 5, Negative: 10 * time.Second, RequestRate: 50, Hold: 32}) {
+		t.Errorf("neigh: %+v", c.Neigh)
+	}
 	if c.Poll != (dataplane.Options{Weight: 16, Vector: 1, Budget: 1000, Limit: 1500 * time.Microsecond, Idle: "spin", IdleMax: 50 * time.Microsecond}) {
 		t.Errorf("poll %+v", c.Poll)
 	}
 	if d := cmp.Diff([]Worker{{CPU: AnyCPU}, {CPU: 2}}, c.Workers, sameConfig); d != "" {
 		t.Error(d)
 	}
+	impair := model.ImpairmentTable.Defaults()
+	impair.Loss, impair.Delay = 10, 2*time.Millisecond
 	west := Port{
 		Name: "west", Driver: DriverModel, MTU: 1600, MAC: inet.MAC{2, 0, 0, 0, 0, 10},
-		Model: ModelOptions{Thread: true, TDH: TDHSent},
+		Model:  ModelOptions{Thread: true, Mode: model.ModeLax, Chip: "82545EM", Bus: "pcix133", TDH: TDHSent, Seed: 7},
+		Impair: impair, Flap: model.Flap{First: time.Second, Down: 100 * time.Millisecond, Every: 2 * time.Second},
 		Addresses: []Address{
 			{Prefix: netip.MustParsePrefix("192.0.2.1/24")}, {Prefix: netip.MustParsePrefix("192.0.2.129/25")},
 			{Prefix: netip.MustParsePrefix("10.255.0.0/31")}, {Prefix: netip.MustParsePrefix("2001:db8::1/64")},
@@ -261,6 +271,7 @@ func TestReference(t *testing.T) {
 		keys = append(keys, names(k)...)
 	}
 	keys = append(keys, dataplane.OptionTable.Names()...)
+	keys = append(keys, neigh.OptionTable.Names()...)
 	keys = append(keys, skb.OptionTable.Names()...)
 	keys = append(keys, rx.OptionTable.Names()...)
 	keys = append(keys, tx.OptionTable.Names()...)

@@ -9,6 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
+	"gorouter/nic/model"
 	"gorouter/rx"
 	"gorouter/skb"
 	"gorouter/tx"
@@ -20,6 +22,7 @@ func (d *decoder) top(n *yaml.Node) {
 	c.Workers = []Worker{{CPU: AnyCPU}}
 	c.Poll = dataplane.OptionTable.Defaults()
 	c.IP = dataplane.IPTable.Defaults()
+	c.Neigh = neigh.OptionTable.Defaults()
 	c.Buffers = skb.OptionTable.Defaults()
 	f, ok := d.fields(n, "", names(topKeys))
 	if !ok {
@@ -37,6 +40,9 @@ func (d *decoder) top(n *yaml.Node) {
 	}
 	if v := f["ip"]; v != nil {
 		options(d, v, "ip", dataplane.IPTable, &c.IP)
+	}
+	if v := f["neigh"]; v != nil {
+		options(d, v, "neigh", neigh.OptionTable, &c.Neigh)
 	}
 	if v := f["buffers"]; v != nil {
 		options(d, v, "buffers", skb.OptionTable, &c.Buffers)
@@ -197,6 +203,17 @@ func (d *decoder) driver(f map[string]*yaml.Node, path string, p *Port) {
 		p.Model = ModelTable.Defaults()
 		if v := f["model"]; v != nil {
 			options(d, v, path+".model", ModelTable, &p.Model)
+		}
+		p.Impair = model.ImpairmentTable.Defaults()
+		if v := f["impair"]; v != nil {
+			options(d, v, path+".impair", model.ImpairmentTable, &p.Impair)
+		}
+		p.Flap = FlapTable.Defaults()
+		if v := f["flap"]; v != nil {
+			options(d, v, path+".flap", FlapTable, &p.Flap)
+			if p.Flap.Every != 0 && p.Flap.Every <= p.Flap.Down {
+				d.errorf(at(v), "%s.flap.every is %v, expected more than the %v of down", path, p.Flap.Every, p.Flap.Down)
+			}
 		}
 		if v := f["cable"]; v != nil {
 			p.Cable, _ = d.name(v, path+".cable")

@@ -34,6 +34,7 @@ var topKeys = []key{
 	{"workers", "1 to 16, or a list of {cpu}", "1", "packet workers"},
 	{"poll", "mapping", "", "the poll loop of every worker"},
 	{"ip", "mapping", "", "IPv4 and ICMP"},
+	{"neigh", "mapping", "", "the neighbour table: ARP, packets that wait for it, announcements of own addresses"},
 	{"buffers", "mapping", "", "the packet buffers"},
 	{"ports", "mapping: name to port", "required", "the ports of the router"},
 	{"routes", "list", "none", "static routes"},
@@ -53,6 +54,8 @@ var portKeys = []key{
 	{"loop", "true or false", "false", "pcap: begin again at the end of the file"},
 	{"cable", "port", "none", "model: the port at the other end of the cable; without it the far end is the generator and sink"},
 	{"model", "mapping", "", "model: options of the software chip"},
+	{"impair", "mapping", "", "model: what the cable does to frames that arrive at the port"},
+	{"flap", "mapping", "", "model: when the cable is pulled out"},
 	{"packet", "mapping", "", "af_packet: options of the kernel interface"},
 	{"mac", "MAC address", "the device's", "address of the port; another than a kernel interface's makes that promiscuous"},
 	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), "longest IP packet"},
@@ -70,6 +73,8 @@ var driverKeys = map[string][]string{
 	"loop":      {DriverPcap},
 	"cable":     {DriverModel},
 	"model":     {DriverModel},
+	"impair":    {DriverModel},
+	"flap":      {DriverModel},
 	"packet":    {DriverAFPacket},
 }
 

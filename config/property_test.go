@@ -12,7 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/internal/option"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -58,6 +60,7 @@ func drawYAML(t *rapid.T) string {
 	workers := number("workers", 1, 4)
 	pr("workers: %d\npoll: %s\n", workers, drawOptions(t, dataplane.OptionTable, nil))
 	pr("ip: %s\n", drawOptions(t, dataplane.IPTable, nil))
+	pr("neigh: %s\n", drawOptions(t, neigh.OptionTable, nil))
 	stride := rapid.SampledFrom([]int{2048, 4096, 8192, 16384}).Draw(t, "stride")
 	buffers := drawOptions(t, skb.OptionTable, map[string][2]int{
 		"stride": {stride, stride}, "count": {65536, 131072}, "headroom": {64, 512}, "cache": {16, 512},
@@ -83,6 +86,7 @@ func drawYAML(t *rapid.T) string {
 				pr("    mac: 02:00:00:01:%02X:01\n", i)
 			}
 			pr("    model: %s\n", drawOptions(t, ModelTable, nil))
+			pr("    impair: %s\n", drawOptions(t, model.ImpairmentTable, nil))
 		case DriverAFPacket:
 			name := rapid.SampledFrom([]string{"eth", "on-", "null", "1", "0x", "y#", "é'", `a"\`}).Draw(t, "interface")
 			pr("    interface: %s\n", quote(fmt.Sprintf("%s%d", name, i)))

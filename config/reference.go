@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -24,9 +26,12 @@ func Reference(w io.Writer) error {
 		{"workers", workerKeys},
 		{"poll", rows(dataplane.OptionTable)},
 		{"ip", rows(dataplane.IPTable)},
+		{"neigh", rows(neigh.OptionTable)},
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},
+		{"ports.NAME.impair", rows(model.ImpairmentTable)},
+		{"ports.NAME.flap", rows(FlapTable)},
 		{"ports.NAME.packet", rows(PacketTable)},
 		{"ports.NAME.rx", rows(rx.OptionTable)},
 		{"ports.NAME.tx", rows(tx.OptionTable)},

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/internal/option"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -65,6 +67,7 @@ func (c *Config) tree() item {
 		workers,
 		{name: "poll", kids: leaves(dataplane.OptionTable, c.Poll)},
 		{name: "ip", kids: leaves(dataplane.IPTable, c.IP)},
+		{name: "neigh", kids: leaves(neigh.OptionTable, c.Neigh)},
 		{name: "buffers", kids: leaves(skb.OptionTable, c.Buffers)},
 		ports, routes, neighbors,
 		{name: "pktgen", kids: []item{streams}},
@@ -101,6 +104,8 @@ func (p *Port) tree() item {
 			add(leaf("cable", quote(p.Cable)))
 		}
 		add(item{name: "model", kids: leaves(ModelTable, p.Model)})
+		add(item{name: "impair", kids: leaves(model.ImpairmentTable, p.Impair)})
+		add(item{name: "flap", kids: leaves(FlapTable, p.Flap)})
 	case DriverAFPacket:
 		add(leaf("interface", quote(p.Interface)))
 		add(item{name: "packet", kids: leaves(PacketTable, p.Packet)})

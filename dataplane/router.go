@@ -45,6 +45,7 @@ type Router struct {
 	arena   *skb.Arena
 	fib     *fib.FIB
 	neigh   *neigh.Table
+	claims  claims
 	clk     *clock.Clock
 	log     *slog.Logger
 	ports   []*port.Port
@@ -74,12 +75,15 @@ func New(c Config) (*Router, error) {
 	if errs := OptionTable.Check(&c.Options); len(errs) > 0 {
 		return nil, fmt.Errorf("poll: %w", errs[0])
 	}
+	if errs := neigh.OptionTable.Check(&c.Neigh); len(errs) > 0 {
+		return nil, fmt.Errorf("neigh: %w", errs[0])
+	}
 	if len(c.Ports) == 0 || len(c.Workers) == 0 || len(c.Assign) != len(c.Ports) {
 		return nil, errors.New("a router needs at least one port and one worker, and a worker for every port")
 	}
 	r := &Router{
 		arena: c.Arena, fib: c.FIB, clk: c.Clock, log: c.Log, ports: c.Ports, workers: c.Workers,
-		neigh: neigh.New(c.FIB, c.Neigh),
+		neigh: neigh.New(c.FIB, c.Neigh), claims: claims{times: c.Neigh.Announce},
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -102,6 +106,7 @@ func New(c Config) (*Router, error) {
 		if err := w.SetIPOptions(c.IP); err != nil {
 			return nil, fmt.Errorf("ip: %w", err)
 		}
+		w.held.setDepth(c.Neigh.Hold)
 	}
 	for i, p := range c.Ports {
 		p.Watch(r.portChanged)
@@ -120,6 +125,9 @@ func (r *Router) portChanged(p *port.Port) {
 	r.ifMu.Lock()
 	defer r.ifMu.Unlock()
 	r.neigh.SetPortMAC(p.Index, p.MAC())
+	if !p.Up() {
+		r.neigh.FlushPort(p.Index)
+	}
 	r.fib.SetPortState(p.Index, p.Up())
 	r.ifaces.Store(newIfaceSet(r, r.ifaces.Load()))
 }
@@ -156,14 +164,18 @@ func (r *Router) Stop() {
 }
 
 // Housekeep does what is due by time outside the packet path: neighbours that
-// have to be asked, freed adjacencies. Call it a few times a second from one
-// goroutine.
+// are used or have to be asked, own addresses that have to be announced, freed
+// adjacencies. Call it a few times a second from one goroutine.
 func (r *Router) Housekeep() {
 	now := r.clk.Now()
+	for _, w := range r.workers {
+		w.uses.Take(func(adj uint32) { r.neigh.Used(adj, now) })
+	}
 	r.neigh.Tick(now, func(q neigh.Question) {
 		w := r.owner[q.Port]
 		w.Do(func() { w.sendRequest(q) })
 	})
+	r.claim(now)
 	r.fib.Reclaim()
 }
 

@@ -37,6 +37,7 @@ const (
 	RxNoBuffer
 	RxTruncated
 	RxSuperFrame
+	RxAborted
 
 	EthShort
 	EthOtherHost
@@ -79,6 +80,7 @@ const (
 	NeighQueueFull
 	NeighFailed
 	NeighTableFull
+	NeighRequestRate
 
 	TxRingFull
 	TxTooLong
@@ -111,6 +113,7 @@ var reasons = [NumReasons]ReasonInfo{
 	RxNoBuffer:        {"rx_no_buffer", Resource, "no buffer to replace the received one; it stayed on the ring"},
 	RxTruncated:       {"rx_truncated", Resource, "cut short by the kernel's ring slot"},
 	RxSuperFrame:      {"rx_super_frame", Protocol, "longer than the MTU allows: segmentation or receive offload is on at the sender (ethtool -K DEV gro off lro off tso off gso off)"},
+	RxAborted:         {"rx_aborted", Failure, "was received and not yet taken off a ring that had to be reset"},
 
 	EthShort:       {"eth_short", Protocol, "shorter than an Ethernet header"},
 	EthOtherHost:   {"eth_other_host", Normal, "destination MAC is another host's"},
@@ -150,9 +153,10 @@ var reasons = [NumReasons]ReasonInfo{
 
 	IP6Unsupported: {"ip6_unsupported", Normal, "IPv6, which is not forwarded yet"},
 
-	NeighQueueFull: {"neigh_queue_full", Resource, "waited for an unresolved neighbour and was pushed out by newer packets"},
-	NeighFailed:    {"neigh_failed", Failure, "the next hop does not answer ARP"},
-	NeighTableFull: {"neigh_table_full", Resource, "no room for another neighbour"},
+	NeighQueueFull:   {"neigh_queue_full", Resource, "waited for an unresolved neighbour and was pushed out by newer packets"},
+	NeighFailed:      {"neigh_failed", Failure, "the next hop does not answer ARP, or was forgotten while the packet waited: its link failed, or newer neighbours took its room"},
+	NeighTableFull:   {"neigh_table_full", Resource, "no room for another neighbour"},
+	NeighRequestRate: {"neigh_request_rate", Resource, "a new neighbour beyond the broadcast requests a second that neigh.request_rate allows"},
 
 	TxRingFull:  {"tx_ring_full", Resource, "transmit ring full"},
 	TxTooLong:   {"tx_too_long", Protocol, "longer than the device can send"},

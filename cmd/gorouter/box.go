@@ -10,7 +10,6 @@ import (
 	"gorouter/clock"
 	"gorouter/config"
 	"gorouter/dataplane"
-	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/nic/model"
 	"gorouter/pktgen"
@@ -95,7 +94,7 @@ func (b *box) open() error {
 	}
 	b.router, err = dataplane.New(dataplane.Config{
 		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
-		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, IP: cfg.IP, Neigh: neigh.DefaultOptions(),
+		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, IP: cfg.IP, Neigh: cfg.Neigh,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/pktgen"
 	"gorouter/skb"
 )
@@ -29,6 +30,7 @@ type report struct {
 	Fragmented uint64                `json:"fragmented"`
 	Fragments  uint64                `json:"fragments"`
 	ICMP       icmpReport            `json:"icmp_errors"`
+	Neighbors  neigh.Stats           `json:"neighbors"`
 	BusyNs     float64               `json:"busy_ns_per_frame"`
 	Emulated   bool                  `json:"rates_include_emulated_device"`
 	Streams    []streamReport        `json:"streams,omitempty"`
@@ -68,7 +70,8 @@ func newReport(b *box, took time.Duration) *report {
 	r := &report{
 		Duration: took.Seconds(), Ports: map[string]portReport{}, Stages: s.Stages, Polls: s.Polls,
 		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered, Fragmented: s.Fragmented, Fragments: s.Fragments,
-		ICMP: icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
+		ICMP:      icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
+		Neighbors: b.router.Neighbours().Stats(),
 	}
 	drops := s.Drops
 	frames := uint64(0)
@@ -227,6 +230,24 @@ func dropText(m map[string]uint64) string {
 	return strings.Join(parts, ", ")
 }
 
+// neighborText is the neighbour table in one line.
+func neighborText(s *neigh.Stats) string {
+	parts := []string{}
+	for _, n := range slices.Sorted(maps.Keys(s.States)) {
+		if k := s.States[n]; k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, n))
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "none")
+	}
+	text := fmt.Sprintf("%s; asked %d, learned %d, moved %d, failed %d", strings.Join(parts, ", "), s.Requests, s.Learned, s.Moved, s.Failures)
+	if s.Conflicts > 0 {
+		text += fmt.Sprintf("; %d frames from hosts with an address of ours", s.Conflicts)
+	}
+	return text
+}
+
 // print writes the report for people.
 func (r *report) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -248,6 +269,7 @@ func (r *report) print(out io.Writer) error {
 	if r.Fragmented > 0 {
 		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
 	}
+	fmt.Fprintf(out, "neighbours: %s\n", neighborText(&r.Neighbors))
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))
 	var places []string
 	for n, v := range r.Buffers {

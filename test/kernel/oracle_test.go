@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -56,10 +57,30 @@ func routers(t *testing.T) (kernel, ours *bench) {
 	r := lab.Router(ours.router, fmt.Sprintf(config, ours.sides[0].mac, ours.sides[1].mac))
 	t.Cleanup(func() {
 		if !t.Failed() {
-			r.Finish()
+			balance(t, r.Finish(), r.Stdout())
 		}
 	})
 	return kernel, ours
+}
+
+// balance checks that every frame left or has a named reason, fragments and
+// errors included.
+func balance(t *testing.T, r netlab.Report, stdout string) {
+	var more struct{ Originated, Fragmented, Fragments uint64 }
+	if err := json.Unmarshal([]byte(stdout), &more); err != nil {
+		t.Fatal(err)
+	}
+	in, out := more.Originated, uint64(0)
+	for _, p := range r.Ports {
+		in += p.RxPackets
+		out += p.TxPackets
+	}
+	for _, n := range r.Drops {
+		out += n
+	}
+	if in != out || more.Fragmented == 0 || more.Fragments < 2*more.Fragmented {
+		t.Errorf("%d frames came in or were made here, %d went out or were dropped by name; %+v", in, out, more)
+	}
 }
 
 // normal takes out of a packet what two routers may do differently: the

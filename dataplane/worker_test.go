@@ -241,11 +241,9 @@ func TestDoWaitsForEveryWorker(t *testing.T) {
 	}
 	o := OptionTable.Defaults()
 	o.Weight, o.Vector, o.Idle = 8, 4, IdleSpin
-	l.r.Do(func(w *Worker) {
-		if err := w.SetOptions(o); err != nil {
-			t.Error(err)
-		}
-	})
+	if err := l.r.SetPoll(o); err != nil {
+		t.Fatal(err)
+	}
 	l.r.Do(func(w *Worker) {
 		if w.Options() != o {
 			t.Errorf("worker %d: %+v", w.id, w.Options())

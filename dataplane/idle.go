@@ -14,9 +14,9 @@ const (
 	// sleeps: arming costs register accesses, and traffic comes in bursts.
 	idleRounds = 16
 
-	// sleepCap is the longest sleep. What nobody reports is looked at that
+	// sleepMax is the longest sleep. What nobody reports is looked at that
 	// often: the link, the watchdog, an interrupt that was lost.
-	sleepCap = 100 * time.Millisecond
+	sleepMax = 100 * time.Millisecond
 
 	// yieldAfter is how long a worker runs before it lets other goroutines
 	// run, on a machine where they have no processor of their own.
@@ -95,7 +95,7 @@ func (w *Worker) sleep() {
 	w.stats.Publish()
 	w.reader.Offline()
 	start := w.clk.Now()
-	slept, err := w.sleeper.Sleep(sleepCap, w.waits)
+	slept, err := w.sleeper.Sleep(w.r.sleepMax, w.waits)
 	took := w.clk.Now() - start
 	w.reader.Online()
 	switch {
@@ -105,7 +105,7 @@ func (w *Worker) sleep() {
 	case slept:
 		w.pending = 0
 		c.Sleeps++
-		if took < int64(sleepCap) {
+		if took < int64(w.r.sleepMax) {
 			c.Wakeups++
 			w.woken = true
 		}

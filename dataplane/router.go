@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gorouter/clock"
 	"gorouter/dataplane/neigh"
@@ -68,11 +69,12 @@ type Router struct {
 	ifaces atomic.Pointer[ifaceSet]
 	ifMu   sync.Mutex // writers of ifaces
 
-	stop    atomic.Bool
-	stopped sync.Once
-	live    atomic.Int32 // workers that may still hand frames to others
-	running sync.WaitGroup
-	seen    uint64 // generation of the neighbours at the last Housekeep
+	stop     atomic.Bool
+	stopped  sync.Once
+	live     atomic.Int32 // workers that may still hand frames to others
+	running  sync.WaitGroup
+	sleepMax time.Duration
+	seen     uint64 // generation of the neighbours at the last Housekeep
 }
 
 // NewWorkers makes n workers with their buffer caches.
@@ -98,7 +100,7 @@ func New(c Config) (*Router, error) {
 	}
 	r := &Router{
 		arena: c.Arena, fib: c.FIB, clk: c.Clock, log: c.Log, ports: c.Ports, workers: c.Workers,
-		neigh: neigh.New(c.FIB, c.Neigh),
+		neigh: neigh.New(c.FIB, c.Neigh), sleepMax: sleepMax,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

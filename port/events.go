@@ -43,6 +43,7 @@ type Notifier interface {
 type Signal struct {
 	fd     int
 	raised atomic.Bool
+	count  [8]byte // what Clear read
 }
 
 // NewSignal makes a quiet signal.
@@ -67,10 +68,9 @@ func (s *Signal) Raise() {
 }
 
 // Clear makes FD quiet. A Raise that comes meanwhile may be swallowed, so the
-// caller looks for work after Clear, never before.
+// caller looks for work after Clear, never before. One goroutine at a time.
 func (s *Signal) Clear() {
-	var b [8]byte
-	_, _ = unix.Read(s.fd, b[:]) // EAGAIN when it was quiet
+	_, _ = unix.Read(s.fd, s.count[:]) // EAGAIN when it was quiet
 	s.raised.Store(false)
 }
 

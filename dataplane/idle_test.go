@@ -204,6 +204,67 @@ func TestNothingIsOverlookedOnTheWayToSleep(t *testing.T) {
 	}
 }
 
+// lateTx calls f when its worker reclaims: after it read its mail and its
+// inbox, before it goes to sleep.
+type lateTx struct {
+	wireTx
+	f func()
+}
+
+func (q lateTx) Reclaim() int {
+	q.f()
+	return 0
+}
+
+// Work of other goroutines that comes when the worker is through with its last
+// round but not asleep yet, so that nobody wakes it.
+func TestWorkBetweenTheLastRoundAndSleepIsSeen(t *testing.T) {
+	for name, inject := range map[string]func(s *sleepy) (f func(), check func() bool){
+		"a command": func(s *sleepy) (func(), func() bool) {
+			var ran atomic.Bool
+			return func() { s.r.workers[1].Do(func() { ran.Store(true) }) }, ran.Load
+		},
+		"the end": func(s *sleepy) (func(), func() bool) {
+			return func() { s.r.stop.Store(true) }, func() bool {
+				w := s.r.workers[1]
+				w.mailMu.Lock()
+				defer w.mailMu.Unlock()
+				return w.closed
+			}
+		},
+		"a frame of another worker": func(s *sleepy) (func(), func() bool) {
+			return func() {
+				h := s.arena.NewCache("test").Alloc()
+				copy(s.arena.Put(h, 60), s.src[1].frame)
+				s.arena.Meta(h).Adj = 1
+				s.wires[1].rxStats.Live.Packets++ // it came from somewhere
+				s.r.workers[1].inbox[0].push([]skb.Handle{h})
+				s.r.workers[1].wake()
+			}, func() bool { c := s.wires[1].txStats.Read(); return c.Packets == 1 }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			s := newSleepy(t)
+			f, check := inject(s)
+			w := s.r.workers[1]
+			done := false
+			w.outs[1].tx = lateTx{wireTx{s.wires[1]}, func() {
+				if w.idle == idleRounds-1 && !done { // rest comes next, and sleeps
+					done = true
+					f()
+				}
+			}}
+			s.start()
+			until(t, name, check)
+			s.hangUp()
+			if err := checkConservation(s.lab); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // The same in every order that a random schedule makes.
 func TestNoScheduleLosesAWakeUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -487,6 +548,22 @@ func TestResting(t *testing.T) {
 	}
 	if c := w.stats.Live; c.Sleeps != 201 || c.Wakeups != 201 || c.Spurious != 200 {
 		t.Errorf("%d sleeps, %d wake-ups, %d spurious", c.Sleeps, c.Wakeups, c.Spurious)
+	}
+	// A wake-up with work is not for nothing, and mail is work.
+	spurious := w.stats.Live.Spurious
+	s.src[1].after = func() { s.src[1].offer() }
+	w.rest()
+	w.Round()
+	s.src[1].after = nil
+	w.waits = func() bool { // the command comes right after the second look
+		defer w.Do(func() {})
+		return w.waiting()
+	}
+	w.rest()
+	w.Round()
+	w.waits = w.waiting
+	if c := w.stats.Live; c.Wakeups != 203 || c.Spurious != spurious || c.Taken != 1 {
+		t.Errorf("%d wake-ups, %d spurious, %d taken", c.Wakeups, c.Spurious, c.Taken)
 	}
 	s.src[1].stuck.Store(true)
 	w.opts.IdleMax = time.Microsecond

@@ -144,6 +144,31 @@ func TestQueuesOverSeveralWorkers(t *testing.T) {
 	}
 }
 
+func TestHandingOverAllocatesNothing(t *testing.T) {
+	m := newMulti(t, 2, 1, clock.Virtual())
+	for i := range 2 {
+		for k := range 2 {
+			q := m.rx[i][k]
+			q.loop, q.discard = true, true
+			q.in = [][]byte{sequenced(t, i, []string{"192.0.2.2", "198.51.100.2"}[i], []string{"198.51.100.2", "192.0.2.2"}[i], 1, 1)}
+		}
+	}
+	round := func() {
+		for _, w := range m.r.workers {
+			w.Round()
+		}
+	}
+	for range 3 {
+		round() // slices find their size
+	}
+	if n := testing.AllocsPerRun(100, round); n != 0 {
+		t.Errorf("%v allocations a round", n)
+	}
+	if s := m.liveStats(); s.Handed == 0 {
+		t.Error("nothing was handed over")
+	}
+}
+
 // What several workers share one event source of, none of them can sleep on.
 func TestASharedPortIsMute(t *testing.T) {
 	m := newMulti(t, 2, 2, clock.Virtual())

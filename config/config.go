@@ -20,6 +20,7 @@ import (
 	"gorouter/dataplane"
 	"gorouter/fib"
 	"gorouter/internal/inet"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -74,6 +75,10 @@ type Port struct {
 	Cable string
 	// Model are the options of the software chip (model).
 	Model ModelOptions
+	// Impair is what the cable does to frames that arrive at the port, Flap
+	// when it is pulled out (model).
+	Impair model.Impairment
+	Flap   model.Flap
 	// Packet are the options of a port over a kernel interface (af_packet).
 	Packet PacketOptions
 	// MAC overrides the device's address unless it is zero.

@@ -15,6 +15,7 @@ import (
 	"gorouter/dataplane"
 	"gorouter/fib"
 	"gorouter/internal/inet"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -87,7 +88,8 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), Buffers: buffers,
 		Ports: []Port{{
-			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelOptions{Strict: true, TDH: TDHFetched},
+			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelTable.Defaults(),
+			Impair: model.ImpairmentTable.Defaults(), Flap: FlapTable.Defaults(),
 			Rx: rx.OptionTable.Defaults(), Tx: tx.OptionTable.Defaults(),
 		}},
 	}
@@ -107,9 +109,12 @@ func TestFull(t *testing.T) {
 	if d := cmp.Diff([]Worker{{CPU: AnyCPU}, {CPU: 2}}, c.Workers, sameConfig); d != "" {
 		t.Error(d)
 	}
+	impair := model.ImpairmentTable.Defaults()
+	impair.Loss, impair.Delay = 10, 2*time.Millisecond
 	west := Port{
 		Name: "west", Driver: DriverModel, MTU: 1600, MAC: inet.MAC{2, 0, 0, 0, 0, 10},
-		Model: ModelOptions{Thread: true, TDH: TDHSent},
+		Model:  ModelOptions{Thread: true, Mode: model.ModeLax, Chip: "82545EM", Bus: "pcix133", TDH: TDHSent, Seed: 7},
+		Impair: impair, Flap: model.Flap{First: time.Second, Down: 100 * time.Millisecond, Every: 2 * time.Second},
 		Addresses: []Address{
 			{Prefix: netip.MustParsePrefix("192.0.2.1/24")}, {Prefix: netip.MustParsePrefix("192.0.2.129/25")},
 			{Prefix: netip.MustParsePrefix("10.255.0.0/31")}, {Prefix: netip.MustParsePrefix("2001:db8::1/64")},

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"gorouter/dataplane"
+	"gorouter/nic/model"
 	"gorouter/rx"
 	"gorouter/skb"
 	"gorouter/tx"
@@ -199,6 +200,17 @@ func (d *decoder) driver(f map[string]*yaml.Node, path string, p *Port) {
 		p.Model = ModelTable.Defaults()
 		if v := f["model"]; v != nil {
 			options(d, v, path+".model", ModelTable, &p.Model)
+		}
+		p.Impair = model.ImpairmentTable.Defaults()
+		if v := f["impair"]; v != nil {
+			options(d, v, path+".impair", model.ImpairmentTable, &p.Impair)
+		}
+		p.Flap = FlapTable.Defaults()
+		if v := f["flap"]; v != nil {
+			options(d, v, path+".flap", FlapTable, &p.Flap)
+			if p.Flap.Every != 0 && p.Flap.Every <= p.Flap.Down {
+				d.errorf(at(v), "%s.flap.every is %v, expected more than the %v of down", path, p.Flap.Every, p.Flap.Down)
+			}
 		}
 		if v := f["cable"]; v != nil {
 			p.Cable, _ = d.name(v, path+".cable")

@@ -53,6 +53,8 @@ var portKeys = []key{
 	{"loop", "true or false", "false", "pcap: begin again at the end of the file"},
 	{"cable", "port", "none", "model: the port at the other end of the cable; without it the far end is the generator and sink"},
 	{"model", "mapping", "", "model: options of the software chip"},
+	{"impair", "mapping", "", "model: what the cable does to frames that arrive at the port"},
+	{"flap", "mapping", "", "model: when the cable is pulled out"},
 	{"packet", "mapping", "", "af_packet: options of the kernel interface"},
 	{"mac", "MAC address", "the device's", "address of the port; another than a kernel interface's makes that promiscuous"},
 	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), "longest IP packet"},
@@ -71,6 +73,8 @@ var driverKeys = map[string][]string{
 	"loop":      {DriverPcap},
 	"cable":     {DriverModel},
 	"model":     {DriverModel},
+	"impair":    {DriverModel},
+	"flap":      {DriverModel},
 	"packet":    {DriverAFPacket},
 }
 

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"time"
+
 	"gopkg.in/yaml.v3"
 
 	"gorouter/internal/option"
+	"gorouter/nic/model"
 )
 
 // What a software chip shows in its transmit head register.
@@ -33,8 +36,11 @@ var PacketTable = option.Table[PacketOptions]{
 // ModelOptions are the options of a software 8254x.
 type ModelOptions struct {
 	Thread bool
-	Strict bool
+	Mode   string
+	Chip   string
+	Bus    string
 	TDH    string
+	Seed   int
 }
 
 // ModelTable lists the options of a software 8254x.
@@ -42,12 +48,50 @@ var ModelTable = option.Table[ModelOptions]{
 	{Name: "thread", DefBool: false,
 		Help: "run the chip on a thread of its own; otherwise the poll loop steps it once a round, which is deterministic",
 		Bool: func(o *ModelOptions) *bool { return &o.Thread }},
-	{Name: "strict", DefBool: true,
-		Help: "stop at the first breach of the ring protocol and name the rule",
-		Bool: func(o *ModelOptions) *bool { return &o.Strict }},
+	{Name: "mode", Values: model.Modes(), DefStr: model.ModeStrict,
+		Help: "strict stops at the first breach of the ring protocol and names the rule, lax behaves like hardware and says nothing, qemu behaves like QEMU's e1000",
+		Str:  func(o *ModelOptions) *string { return &o.Mode }},
+	{Name: "chip", Values: model.ChipNames(), DefStr: model.ChipNames()[0],
+		Help: "which chip it is",
+		Str:  func(o *ModelOptions) *string { return &o.Chip }},
+	{Name: "bus", Values: busNames(), DefStr: UsualBus,
+		Help: "which bus it sits on; usual is the chip's fastest conventional one",
+		Str:  func(o *ModelOptions) *string { return &o.Bus }},
 	{Name: "tdh", Values: []string{TDHFetched, TDHSent}, DefStr: TDHFetched,
 		Help: "what the transmit head register shows: descriptors fetched, or frames sent",
 		Str:  func(o *ModelOptions) *string { return &o.TDH }},
+	{Name: "seed", Min: 0, Max: 1 << 30,
+		Help: "decides what chip and cable do by chance",
+		Int:  func(o *ModelOptions) *int { return &o.Seed }},
+}
+
+// FlapTable lists how the cable of a software 8254x is pulled out.
+var FlapTable = option.Table[model.Flap]{
+	{Name: "first", Max: maxFlap, DefDur: time.Second,
+		Help: "when it is pulled out for the first time",
+		Dur:  func(o *model.Flap) *time.Duration { return &o.First }},
+	{Name: "down", Max: maxFlap,
+		Help: "how long it stays out; 0 leaves it plugged in",
+		Dur:  func(o *model.Flap) *time.Duration { return &o.Down }},
+	{Name: "every", Max: maxFlap,
+		Help: "time from one pull to the next; 0 pulls once",
+		Dur:  func(o *model.Flap) *time.Duration { return &o.Every }},
+	{Name: "count", Max: 1 << 30,
+		Help: "pulls in all; 0 is no end",
+		Int:  func(o *model.Flap) *int { return &o.Count }},
+}
+
+const maxFlap = 3600_000_000 // an hour, in microseconds
+
+// UsualBus is ModelOptions.Bus of a chip on the bus it is usually found on.
+const UsualBus = "usual"
+
+func busNames() []string {
+	names := []string{UsualBus}
+	for _, b := range model.Buses() {
+		names = append(names, b.Name)
+	}
+	return names
 }
 
 // options decodes a mapping that has the options of one table and nothing else.

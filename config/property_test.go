@@ -13,6 +13,7 @@ import (
 
 	"gorouter/dataplane"
 	"gorouter/internal/option"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -82,6 +83,7 @@ func drawYAML(t *rapid.T) string {
 				pr("    mac: 02:00:00:01:%02X:01\n", i)
 			}
 			pr("    model: %s\n", drawOptions(t, ModelTable, nil))
+			pr("    impair: %s\n", drawOptions(t, model.ImpairmentTable, nil))
 		case DriverAFPacket:
 			name := rapid.SampledFrom([]string{"eth", "on-", "null", "1", "0x", "y#", "é'", `a"\`}).Draw(t, "interface")
 			pr("    interface: %s\n", quote(fmt.Sprintf("%s%d", name, i)))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -26,6 +27,8 @@ func Reference(w io.Writer) error {
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},
+		{"ports.NAME.impair", rows(model.ImpairmentTable)},
+		{"ports.NAME.flap", rows(FlapTable)},
 		{"ports.NAME.packet", rows(PacketTable)},
 		{"ports.NAME.rx", rows(rx.OptionTable)},
 		{"ports.NAME.tx", rows(tx.OptionTable)},

@@ -12,6 +12,7 @@ import (
 	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/internal/option"
+	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -100,6 +101,8 @@ func (p *Port) tree() item {
 			add(leaf("cable", quote(p.Cable)))
 		}
 		add(item{name: "model", kids: leaves(ModelTable, p.Model)})
+		add(item{name: "impair", kids: leaves(model.ImpairmentTable, p.Impair)})
+		add(item{name: "flap", kids: leaves(FlapTable, p.Flap)})
 	case DriverAFPacket:
 		add(leaf("interface", quote(p.Interface)))
 		add(item{name: "packet", kids: leaves(PacketTable, p.Packet)})

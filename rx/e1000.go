@@ -98,7 +98,7 @@ func NewE1000(c E1000Config) (*E1000, error) {
 		r.arena.SetOwner(h, r.name)
 		r.slots[i] = h
 	}
-	r.Reset()
+	r.free = n - 1
 	return r, nil
 }
 
@@ -120,9 +120,27 @@ func (r *E1000) Configure(o Options) {
 }
 
 // Reset starts over at slot 0, keeping the buffers, for a device that has just
-// been reset and is quiet. Frames that were not yet polled are lost. Start
-// rewrites the descriptors.
-func (r *E1000) Reset() {
+// been reset and is quiet. Frames that were not yet polled are counted under
+// RxAborted, those with an error under that. Start rewrites the descriptors.
+func (r *E1000) Reset() { r.startOver(skb.RxAborted) }
+
+// startOver gives up what the device delivered, for the reason named. It looks
+// at every descriptor of the device's: one may lack its report while later
+// ones have theirs.
+func (r *E1000) startOver(why skb.Reason) {
+	i := r.next
+	for range r.Owned() {
+		if w := atomic.LoadUint64(&r.at(i).word); w&DescStatusDD != 0 {
+			if !r.bad(w) {
+				r.stats.Live.Drops[why]++
+			} else {
+				r.refuse(w)
+			}
+		}
+		if i++; i == r.n {
+			i = 0
+		}
+	}
 	r.next, r.fill, r.free, r.discard = 0, 0, r.n-1, false
 }
 
@@ -150,13 +168,12 @@ func (r *E1000) Poll(b *skb.Batch, max int, now int64) int {
 			break
 		}
 		taken++
-		n := uint32(w&DescLengthMask) - r.strip
-		if r.discard || w&(DescStatusEOP|descErrorFrame) != DescStatusEOP || n-inet.EthHeaderLen > r.span {
+		if r.bad(w) {
 			if r.refuse(w) {
 				frames++
 			}
 		} else {
-			r.good[good&(skb.BatchSize-1)] = arrival{slot: i, length: n}
+			r.good[good&(skb.BatchSize-1)] = arrival{slot: i, length: uint32(w&DescLengthMask) - r.strip}
 			good++
 			frames++
 		}
@@ -175,6 +192,12 @@ func (r *E1000) Poll(b *skb.Batch, max int, now int64) int {
 		r.handOut(b, r.good[:good], now)
 	}
 	return frames
+}
+
+// bad reports whether a descriptor reports anything but one whole good frame.
+func (r *E1000) bad(w uint64) bool {
+	n := uint32(w&DescLengthMask) - r.strip
+	return r.discard || w&(DescStatusEOP|descErrorFrame) != DescStatusEOP || n-inet.EthHeaderLen > r.span
 }
 
 // refuse drops what a descriptor reports when it is not one whole good frame,
@@ -308,8 +331,10 @@ func (r *E1000) EachHeld(f func(skb.Handle)) {
 	}
 }
 
-// Close implements Queue.
+// Close implements Queue. Frames that were not polled are counted under
+// Shutdown.
 func (r *E1000) Close() {
+	r.startOver(skb.Shutdown)
 	for i, h := range r.slots {
 		if h != skb.None {
 			r.cache.Free(h)

@@ -9,5 +9,5 @@ import (
 )
 
 func TestHotFunctionsAreInlined(t *testing.T) {
-	inlinetest.Require(t, "gorouter/rx", "(*E1000).at", "(*E1000).Replenish", "(*E1000).Ready")
+	inlinetest.Require(t, "gorouter/rx", "(*E1000).at", "(*E1000).bad", "(*E1000).Replenish", "(*E1000).Ready")
 }

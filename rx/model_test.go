@@ -210,6 +210,12 @@ func (m *model) reset(t *rapid.T) {
 	m.dev.head, m.dev.tail = 0, 0
 	m.Reset()
 	m.Start()
+	for _, o := range m.pending {
+		if o.reason == skb.ReasonNone {
+			o.reason = skb.RxAborted
+		}
+		m.want[o.reason]++
+	}
 	m.pending, m.open = nil, false
 	m.written, m.polled, m.given = 0, 0, 0
 }

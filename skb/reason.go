@@ -37,6 +37,7 @@ const (
 	RxNoBuffer
 	RxTruncated
 	RxSuperFrame
+	RxAborted
 
 	EthShort
 	EthOtherHost
@@ -109,6 +110,7 @@ var reasons = [NumReasons]ReasonInfo{
 	RxNoBuffer:        {"rx_no_buffer", Resource, "no buffer to replace the received one; it stayed on the ring"},
 	RxTruncated:       {"rx_truncated", Resource, "cut short by the kernel's ring slot"},
 	RxSuperFrame:      {"rx_super_frame", Protocol, "longer than the MTU allows: segmentation or receive offload is on at the sender (ethtool -K DEV gro off lro off tso off gso off)"},
+	RxAborted:         {"rx_aborted", Failure, "was received and not yet taken off a ring that had to be reset"},
 
 	EthShort:       {"eth_short", Protocol, "shorter than an Ethernet header"},
 	EthOtherHost:   {"eth_other_host", Normal, "destination MAC is another host's"},

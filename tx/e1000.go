@@ -19,10 +19,19 @@ type E1000Config struct {
 	Regs     mmio.Registers
 	Tail     uint32 // offset of the transmit tail register
 	MaxFrame int    // longest frame in bytes without FCS that the device sends
-	Options  Options
+	// FirstMax, unless 0, is the most bytes that a frame's first descriptor
+	// may hold, and SplitEven forbids descriptors that end in an even
+	// doubleword: see splitter.
+	FirstMax  int
+	SplitEven bool
+	// Delayed has the device delay the interrupts of finished descriptors by
+	// its TIDV register, which must not be 0 then.
+	Delayed bool
+	Options Options
 }
 
-// E1000 is a transmit ring of legacy descriptors, one a frame.
+// E1000 is a transmit ring of legacy descriptors, one a frame unless the chip
+// needs more.
 //
 //	clean ... sent, perhaps not yet freed ... bell ... written, not shown ... next ... free
 //
@@ -35,7 +44,7 @@ type E1000Config struct {
 // whether it reports.
 type E1000 struct {
 	desc  unsafe.Pointer
-	slots []skb.Handle
+	slots []skb.Handle // a frame's is at its last descriptor
 	n     uint32
 	next  uint32 // slot to write next
 	bell  uint32 // tail register's value
@@ -51,6 +60,8 @@ type E1000 struct {
 	full    bool   // ran full and not yet above the wake watermark
 	wake    uint32
 	maxLen  uint32
+	cmd     uint64 // of every frame's last descriptor
+	split   splitter
 	reclaim reclaimer
 	ring    doorbell
 
@@ -80,9 +91,13 @@ func NewE1000(c E1000Config) (*E1000, error) {
 	}
 	r := &E1000{
 		desc: mem.Base, slots: make([]skb.Handle, n), report: make([]uint32, n), n: n,
-		maxLen: uint32(min(c.MaxFrame, MaxLegacy)),
-		arena:  c.Arena, cache: c.Cache, regs: c.Regs, tail: c.Tail, mem: mem, name: c.Name,
+		maxLen: uint32(min(c.MaxFrame, MaxLegacy)), cmd: DescCmdEOP | DescCmdIFCS,
+		split: newSplitter(c.FirstMax, c.SplitEven),
+		arena: c.Arena, cache: c.Cache, regs: c.Regs, tail: c.Tail, mem: mem, name: c.Name,
 		stats: stat.New[Counters](),
+	}
+	if c.Delayed {
+		r.cmd |= DescCmdIDE
 	}
 	for i := range r.slots {
 		r.slots[i] = skb.None
@@ -150,7 +165,7 @@ func (r *E1000) Send(b *skb.Batch, more bool) int {
 	c := &r.stats.Live
 	c.Sends++
 	r.reclaim.before(r, n)
-	if n > r.n-1-r.used && r.waiting() > 1 {
+	if n*r.split.most > r.n-1-r.used && r.waiting() > 1 {
 		// Frames that wait for a timer would make others be dropped. A device
 		// that sends inside the doorbell is done with them at once.
 		r.ringAll()
@@ -158,7 +173,7 @@ func (r *E1000) Send(b *skb.Batch, more bool) int {
 	}
 	sent := 0
 	for i, h := range b.Handles() {
-		if r.used == r.n-1 {
+		if r.n-1-r.used < r.split.most {
 			r.overflow(b.H[i:b.N])
 			break
 		}
@@ -187,14 +202,18 @@ func (r *E1000) put(h skb.Handle) bool {
 	if r.each && r.waiting() > 0 {
 		r.write(r.next)
 	}
+	addr, n := r.arena.BusAt(h, int(m.Data)), l
+	if r.split.most > 1 {
+		addr, n = r.spread(addr, n)
+	}
 	i := r.next
-	word := uint64(l) | DescCmdEOP | DescCmdIFCS
+	word := uint64(n) | r.cmd
 	if r.since++; r.since >= r.every {
 		word |= DescCmdRS
 		r.noteReport(i)
 	}
 	d := r.at(i)
-	d.addr = r.arena.BusAt(h, int(m.Data))
+	d.addr = addr
 	atomic.StoreUint64(&d.word, word)
 	r.slots[i] = h
 	if skb.Debug {
@@ -227,47 +246,6 @@ func (r *E1000) overflow(hs []skb.Handle) {
 	}
 	c.Drops[skb.TxRingFull] += uint64(len(hs))
 	r.cache.FreeBatch(hs)
-}
-
-// write shows the device every descriptor before slot i.
-func (r *E1000) write(i uint32) {
-	r.bell = i
-	r.stats.Live.Doorbells++
-	r.regs.Write(r.tail, i)
-}
-
-// ringAll makes the last written descriptor report and shows all of them.
-func (r *E1000) ringAll() {
-	if r.bell == r.next {
-		return
-	}
-	if r.since > 0 {
-		last := r.last()
-		d := r.at(last)
-		atomic.StoreUint64(&d.word, d.word|DescCmdRS)
-		r.noteReport(last)
-	}
-	r.write(r.next)
-}
-
-// ringHeldBack shows all descriptors but the last, unless that one reports
-// anyway or ends a full ring: no frame can follow it before its report.
-func (r *E1000) ringHeldBack() {
-	if r.since == 0 || r.used == r.n-1 {
-		r.ringAll()
-		return
-	}
-	if last := r.last(); last != r.bell {
-		r.write(last)
-	}
-}
-
-// last is the slot before next.
-func (r *E1000) last() uint32 {
-	if r.next == 0 {
-		return r.n - 1
-	}
-	return r.next - 1
 }
 
 // Flush implements Queue.
@@ -312,7 +290,7 @@ func (r *E1000) reclaimDone() int {
 	return freed
 }
 
-// freeThrough frees the frames from clean to slot last.
+// freeThrough frees the frames from clean to slot last and returns how many.
 func (r *E1000) freeThrough(last uint32) int {
 	n := 0
 	if last < r.clean {
@@ -321,11 +299,14 @@ func (r *E1000) freeThrough(last uint32) int {
 	}
 	n += r.freeSlots(r.slots[r.clean : last+1])
 	r.clean = r.after(last)
-	r.used -= uint32(n)
 	return n
 }
 
 func (r *E1000) freeSlots(s []skb.Handle) int {
+	r.used -= uint32(len(s))
+	if r.split.most > 1 {
+		return r.freeSparse(s)
+	}
 	r.cache.FreeBatch(s)
 	for i := range s {
 		s[i] = skb.None
@@ -334,10 +315,10 @@ func (r *E1000) freeSlots(s []skb.Handle) int {
 }
 
 // Pending implements Queue.
-func (r *E1000) Pending() int { return int(r.used) }
+func (r *E1000) Pending() int { return int(r.used - r.split.extra) }
 
 // Room implements Queue.
-func (r *E1000) Room() int { return int(r.n - 1 - r.used) }
+func (r *E1000) Room() int { return int((r.n - 1 - r.used) / r.split.most) }
 
 // Counters implements Queue.
 func (r *E1000) Counters() *stat.Page[Counters] { return r.stats }
@@ -360,13 +341,15 @@ func (r *E1000) EachHeld(f func(skb.Handle)) {
 func (r *E1000) Reset() {
 	r.reclaimDone()
 	c := &r.stats.Live
+	frames := uint64(r.Pending())
+	// Counted as sent when queued: every frame is counted once.
+	c.Packets -= frames
+	c.Drops[skb.TxAborted] += frames
 	for i, k := r.clean, uint32(0); k < r.used; k++ {
-		// Counted as sent when queued: every frame is counted once.
-		c.Packets--
 		c.Bytes -= r.at(i).word & DescLengthMask
 		i = r.after(i)
 	}
-	if c.Drops[skb.TxAborted] += uint64(r.used); r.used > 0 {
+	if r.used > 0 {
 		r.freeThrough(r.last())
 	}
 	r.next, r.bell, r.clean, r.rHead, r.rLen, r.since, r.full = 0, 0, 0, 0, 0, 0, false

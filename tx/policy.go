@@ -1,5 +1,7 @@
 package tx
 
+import "sync/atomic"
+
 // reclaimer decides when a ring looks for sent frames. Its methods are called
 // once per Send, per idle pass and per round.
 type reclaimer interface {
@@ -74,4 +76,49 @@ func (p *timerBell) tick(r *E1000, now int64) {
 		r.ringAll()
 		p.due = 0
 	}
+}
+
+// write shows the device every descriptor before slot i.
+func (r *E1000) write(i uint32) {
+	r.bell = i
+	r.stats.Live.Doorbells++
+	r.regs.Write(r.tail, i)
+}
+
+// ringAll makes the last written descriptor report and shows all of them.
+func (r *E1000) ringAll() {
+	if r.bell == r.next {
+		return
+	}
+	if r.since > 0 {
+		last := r.last()
+		d := r.at(last)
+		atomic.StoreUint64(&d.word, d.word|DescCmdRS)
+		r.noteReport(last)
+	}
+	r.write(r.next)
+}
+
+// ringHeldBack shows all descriptors but the last, unless that one reports
+// anyway or ends a full ring: no frame can follow it before its report.
+func (r *E1000) ringHeldBack() {
+	if r.since == 0 || r.n-1-r.used < r.split.most {
+		r.ringAll()
+		return
+	}
+	start := r.last()
+	if r.split.most > 1 {
+		start = r.split.start // a frame is shown whole
+	}
+	if start != r.bell {
+		r.write(start)
+	}
+}
+
+// last is the slot before next.
+func (r *E1000) last() uint32 {
+	if r.next == 0 {
+		return r.n - 1
+	}
+	return r.next - 1
 }

@@ -65,37 +65,52 @@ func portMAC(i uint16) inet.MAC { return inet.MAC{2, 0, 0, 0, byte(i >> 8), byte
 // stationMAC is the address of the station at the far end of a port's cable.
 func stationMAC(i uint16) inet.MAC { return inet.MAC{2, 0, 0, 1, byte(i >> 8), byte(i) + 1} }
 
-const deviceID82540EM = 0x100e
-
 // openModel makes a software chip and has the driver bring it up.
 func (b *box) openModel(c *config.Port, i uint16) (*port.Port, error) {
 	mac := c.MAC
 	if mac == (inet.MAC{}) {
 		mac = portMAC(i)
 	}
-	chip, err := model.New(model.Config{
-		Name: c.Name, Arena: b.arena, Clock: b.clk, MAC: mac, Strict: c.Model.Strict,
-		TDH: c.Model.TDH, Threaded: c.Model.Thread, Log: b.log,
-	})
+	mc := model.Config{
+		Name: c.Name, Arena: b.arena, Clock: b.clk, MAC: mac, Mode: c.Model.Mode, Chip: c.Model.Chip,
+		TDH: c.Model.TDH, Threaded: c.Model.Thread, Seed: uint64(c.Model.Seed), Log: b.log,
+	}
+	if c.Model.Bus != config.UsualBus {
+		mc.Bus = c.Model.Bus
+	}
+	var irq *port.Signal
+	if c.Model.Thread {
+		// A chip that runs inline does nothing while its worker sleeps, so
+		// only one on a thread can interrupt.
+		var err error
+		if irq, err = port.NewSignal(); err != nil {
+			return nil, fmt.Errorf("port %s: %w", c.Name, err)
+		}
+		b.onClose(irq.Close)
+		mc.Interrupt = irq.Raise
+	}
+	chip, err := model.New(mc)
 	if err != nil {
 		return nil, fmt.Errorf("port %s: %w", c.Name, err)
 	}
 	b.onClose(chip.Close)
 	b.chips[c.Name] = chip
 	cache := b.workers[c.Worker].Cache()
-	dev, err := e1000.Open(e1000.Config{
-		Name: c.Name, Index: i, Regs: chip, Arena: b.arena, Clock: b.clk, DeviceID: deviceID82540EM,
+	ec := e1000.Config{
+		Name: c.Name, Index: i, Regs: chip, IO: chip.IO(), Arena: b.arena, Clock: b.clk, DeviceID: chip.Info().Device,
 		MTU: c.MTU, Rx: c.Rx, Tx: c.Tx, RxCache: cache, TxCache: cache, Log: b.log,
-	})
+	}
+	if irq != nil {
+		ec.IRQ = irq
+	}
+	dev, err := e1000.Open(ec)
 	if err != nil {
 		return nil, err
 	}
 	p := dev.Port()
-	p.Step = func(now int64) {
-		if err := dev.Housekeep(now); err != nil {
-			b.log.Error("device", "port", c.Name, "err", err)
-		}
-	}
+	// The device logs what goes wrong, and recovers on the worker that owns
+	// its rings.
+	p.Step = func(now int64) { _ = dev.Housekeep(now) }
 	return b.own(p, nil)
 }
 
@@ -128,7 +143,13 @@ func (b *box) joinCables() error {
 			}
 			far = st
 		}
-		cable, err := model.NewCable(near, far, model.CableOptions{Lossless: true, Clock: b.clk})
+		o := model.CableOptions{Lossless: true, Clock: b.clk, BToA: c.Impair, Seed: uint64(c.Model.Seed), Flaps: flaps(c)}
+		if c.Cable != "" {
+			other := &b.cfg.Ports[b.cfg.PortIndex(c.Cable)]
+			o.AToB = other.Impair
+			o.Flaps = append(o.Flaps, flaps(other)...)
+		}
+		cable, err := model.NewCable(near, far, o)
 		if err != nil {
 			return b.cfg.Errorf(c.Pos, "port %s: %w", c.Name, err)
 		}
@@ -138,6 +159,14 @@ func (b *box) joinCables() error {
 		}
 	}
 	return nil
+}
+
+// flaps is the port's schedule of pulling the cable out, if it has one.
+func flaps(c *config.Port) []model.Flap {
+	if c.Flap.Down == 0 {
+		return nil
+	}
+	return []model.Flap{c.Flap}
 }
 
 // cableStepper steps a cable by a bounded number of frames.

@@ -21,8 +21,8 @@ type IOWindow interface {
 	Write(off uint32, v uint32)
 }
 
-// Interrupts are the moderation timers. They matter only while interrupts are
-// enabled; a polling port leaves all of them zero.
+// Interrupts are the moderation timers. They are used only with Config.IRQ;
+// a port that can only be polled leaves the registers zero.
 type Interrupts struct {
 	RDTR int // receive delay after the last frame, 1.024 us
 	RADV int // receive delay after the first frame, 1.024 us
@@ -59,6 +59,7 @@ type Config struct {
 	Index    uint16         // of the port in the router's list
 	Regs     mmio.Registers // BAR 0
 	IO       IOWindow       // I/O BAR; nil resets in memory space whatever the chip
+	IRQ      IRQ            // interrupt line; nil: the port can only be polled
 	Arena    *skb.Arena
 	Clock    *clock.Clock // nil: the machine's
 	DeviceID uint16       // PCI device identifier, see Probe

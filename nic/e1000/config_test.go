@@ -1,12 +1,16 @@
 package e1000_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"gorouter/internal/inet"
 	"gorouter/nic/e1000"
 	"gorouter/nic/e1000/regs"
+	"gorouter/skb"
+	"gorouter/tx"
 )
 
 func TestRefusedConfigurations(t *testing.T) {
@@ -47,22 +51,56 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 }
 
-func TestPCIXLimits(t *testing.T) {
-	f := newFake(regs.MAC82544)
-	f.val[regs.STATUS] |= regs.StatusPCIXMODE
-	if _, err := e1000.Open(fakeConfig(t, f, 0x1008)); err == nil || !strings.Contains(err.Error(), "PCI-X") {
-		t.Errorf("82544 on PCI-X: %v", err)
-	}
-	for mtu, ok := range map[int]bool{1997: true, 1998: false} {
-		f := newFake(regs.MAC82545)
-		f.val[regs.STATUS] |= regs.StatusPCIXMODE
-		cfg := fakeConfig(t, f, 0x100F)
+// On PCI-X, and only there, what is sent obeys the chips' rules.
+func TestPCIXRules(t *testing.T) {
+	const n = 2034 // both its end and that of its first 2015 bytes fall into even doublewords
+	for _, c := range []struct {
+		name string
+		id   uint16
+		mac  regs.MACType
+		pcix uint32
+		want []int
+	}{
+		{"82544 on PCI-X", 0x1008, regs.MAC82544, regs.StatusPCIXMODE, []int{2011, 19, 4}},
+		{"82544 on PCI", 0x1008, regs.MAC82544, 0, []int{n}},
+		{"82545 on PCI-X", 0x100F, regs.MAC82545, regs.StatusPCIXMODE, []int{2015, 19}},
+		{"82546GB on PCI-X", 0x1079, regs.MAC82546Rev3, regs.StatusPCIXMODE, []int{2015, 19}},
+		{"82545 on PCI", 0x100F, regs.MAC82545, 0, []int{n}},
+	} {
+		f := newFake(c.mac)
+		f.val[regs.STATUS] |= c.pcix
+		cfg := fakeConfig(t, f, c.id)
 		cfg.Arena = testArena(t, 1024, 4096, 0)
 		cfg.RxCache, cfg.TxCache = cfg.Arena.NewCache("w"), cfg.Arena.NewCache("w")
-		cfg.MTU = mtu
-		if _, err := e1000.Open(cfg); (err == nil) != ok {
-			t.Errorf("MTU %d on PCI-X: %v", mtu, err)
+		cfg.MTU = 2026
+		d, err := e1000.Open(cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
 		}
+		if err := d.Start(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		q := d.Port().Tx[0].(*tx.E1000)
+		h := cfg.TxCache.Alloc()
+		// The payload starts on a multiple of 8 plus 2.
+		shift := (2 - int(cfg.Arena.BusAt(h, int(cfg.Arena.Meta(h).Data)))&7 + 8) & 7
+		cfg.Arena.Put(h, n+shift)
+		cfg.Arena.Pull(h, shift)
+		var b skb.Batch
+		b.Add(h)
+		q.Send(&b, false)
+		var got []int
+		ring := unsafe.Slice((*[2]uint64)(q.Memory().Base), cfg.Tx.Ring)
+		for i := range int(f.val[regs.TDT]) {
+			got = append(got, int(ring[i][1]&tx.DescLengthMask))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: descriptors of %d bytes, want %d", c.name, got, c.want)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		q.Close()
 	}
 }
 

@@ -27,6 +27,7 @@ type Device struct {
 	quirks Quirks
 	regs   mmio.Registers
 	io     IOWindow
+	irq    IRQ
 	arena  *skb.Arena
 	clock  *clock.Clock
 	log    *slog.Logger
@@ -36,9 +37,17 @@ type Device struct {
 	txq  *tx.E1000
 
 	macSource   MACSource
+	pcix        bool
 	stats       *statistics
 	linkChanges atomic.Uint64
 	resets      atomic.Uint64
+	txHangs     atomic.Uint64
+	rxStalls    atomic.Uint64
+	downs       atomic.Uint64
+	lastHang    atomic.Pointer[HangReport]
+	live        atomic.Bool  // running, for those who do not hold the lock
+	due         atomic.Int64 // when Housekeep looks next, nanoseconds
+	observeSoon atomic.Bool  // Housekeep looks at the link next time
 
 	mu      sync.Mutex // held by every control operation
 	layout  layout
@@ -47,7 +56,12 @@ type Device struct {
 	used    bool // the rings have seen frames since their last reset
 	running bool
 	closed  bool
-	due     int64 // when Housekeep looks next, nanoseconds
+
+	observeAt int64 // when Housekeep looks at link and statistics next
+	watch     watchdog
+	recovery  recovery
+	groups    []inet.MAC
+	mta       [regs.MTACount]uint32
 }
 
 var _ port.Device = (*Device)(nil)
@@ -65,7 +79,7 @@ func Open(c Config) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{
-		name: c.Name, cfg: c, quirks: q, regs: c.Regs, io: c.IO, arena: c.Arena, clock: c.Clock, log: c.Log,
+		name: c.Name, cfg: c, quirks: q, regs: c.Regs, io: c.IO, irq: c.IRQ, arena: c.Arena, clock: c.Clock, log: c.Log,
 		port: &port.Port{Name: c.Name, Index: c.Index, MTU: c.MTU}, stats: newStatistics(),
 	}
 	if err := d.probeHardware(); err != nil {
@@ -75,6 +89,9 @@ func Open(c Config) (*Device, error) {
 		return nil, err
 	}
 	d.port.Device = d
+	if d.irq != nil {
+		d.port.Events = d
+	}
 	d.port.Rx = []rx.Queue{d.rxq}
 	d.port.Tx = []tx.Queue{d.txq}
 	d.log.Info("device opened", "chip", q.Device.Name, "media", q.Device.Media, "reset", d.resetMethod(),
@@ -87,10 +104,7 @@ func (d *Device) probeHardware() (err error) {
 	if err := d.alive(); err != nil {
 		return err
 	}
-	if d.quirks.NoPCIX && d.read(regs.STATUS)&regs.StatusPCIXMODE != 0 {
-		return fmt.Errorf("%s: the %s corrupts data on a PCI-X bus unless buffers are split, which this driver does not do; put the card into a PCI slot",
-			d.name, d.quirks.Device.Name)
-	}
+	d.pcix = d.quirks.FirstMaxPCIX != 0 && d.read(regs.STATUS)&regs.StatusPCIXMODE != 0
 	if d.layout, err = d.plan(d.cfg.MTU); err != nil {
 		return err
 	}
@@ -136,10 +150,15 @@ func (d *Device) makeQueues() (err error) {
 	if err != nil {
 		return err
 	}
-	d.txq, err = tx.NewE1000(tx.E1000Config{
+	c := tx.E1000Config{
 		Name: d.name + " tx", Arena: d.arena, Cache: d.cfg.TxCache,
 		Regs: d.regs, Tail: regs.TDT, MaxFrame: d.layout.maxFrame, Options: d.cfg.Tx,
-	})
+		Delayed: d.timers().TIDV != 0,
+	}
+	if d.pcix {
+		c.FirstMax, c.SplitEven = d.quirks.FirstMaxPCIX, d.quirks.SplitEvenPCIX
+	}
+	d.txq, err = tx.NewE1000(c)
 	if err != nil {
 		d.rxq.Close()
 	}
@@ -163,7 +182,7 @@ var ErrClosed = errors.New("the device was closed")
 
 // Start brings the device up and lets frames flow. It does not wait for the
 // link. After a Stop the rings begin anew: frames that were left on them are
-// counted as dropped, under Shutdown and TxAborted. The queues' workers must
+// counted as dropped, under RxAborted and TxAborted. The queues' workers must
 // not be running.
 func (d *Device) Start() error {
 	d.mu.Lock()
@@ -203,8 +222,13 @@ func (d *Device) start() error {
 	if err := d.sampleLink(); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	d.running = true
-	d.due = d.clock.Now() + housekeepEvery
+	d.running, d.recovery.down, d.recovery.gone = true, false, false
+	d.live.Store(true)
+	now := d.clock.Now()
+	d.recovery.started = now
+	d.watch.restart(d.rxq.Counters().Live.Descriptors, d.stats.arrivals())
+	d.observeAt = now + observeEvery
+	d.due.Store(now + lookEvery)
 	return nil
 }
 
@@ -213,19 +237,6 @@ func (d *Device) start() error {
 func (d *Device) restartRings() {
 	if !d.used {
 		return
-	}
-	// What the device had received and no worker saw is a drop, not a frame
-	// handed to a worker.
-	var b skb.Batch
-	c := &d.rxq.Counters().Live
-	for d.rxq.Poll(&b, skb.BatchSize, d.clock.Now()) > 0 {
-		for _, h := range b.Handles() {
-			c.Packets--
-			c.Bytes -= uint64(d.arena.Meta(h).Len)
-			c.Drops[skb.Shutdown]++
-			d.cfg.RxCache.Free(h)
-		}
-		b.Reset()
 	}
 	d.rxq.Reset()
 	d.txq.Reset()
@@ -245,10 +256,12 @@ func (d *Device) Stop() error {
 }
 
 func (d *Device) stop() error {
+	d.recovery.down = false
 	if !d.running {
 		return nil
 	}
 	d.running = false
+	d.live.Store(false)
 	d.link = Link{}
 	if err := d.alive(); err != nil {
 		return fmt.Errorf("stop: %w", err)
@@ -278,7 +291,7 @@ func (d *Device) Close() error {
 }
 
 // Reset brings a running device that misbehaves back: it is stopped, both
-// rings are emptied with every frame counted (Shutdown and TxAborted) and
+// rings are emptied with every frame counted (RxAborted and TxAborted) and
 // every buffer accounted for, and it is started again. why is logged. The
 // caller must own both queues or have stopped their workers.
 func (d *Device) Reset(why string) error {

@@ -15,16 +15,21 @@
 //	receive.go   receive unit (14.4)
 //	transmit.go  transmit unit (14.5)
 //	stats.go     counters, which clear on reading or not (13.7)
+//	interrupt.go masks and causes, for workers that sleep (3.2.7, 13.4.17)
+//	multicast.go group addresses and promiscuous modes (13.5.1)
+//	watchdog.go  hangs and stalls; hang.go describes, recover.go cures them
 //
 // What differs between chips is one record a chip, in quirks.go.
 //
 // Sections are those of Intel's "PCI/PCI-X Family of Gigabit Ethernet
 // Controllers Software Developer's Manual", document 317453.
 //
-// Threads: the queues belong to their workers. Start, Stop, Close, Housekeep,
-// CheckLink, SetMTU, Dump and Reset exclude each other by a lock and may come
-// from any goroutine, with two exceptions. Start and Reset rewrite the rings,
-// so no worker may be using them meanwhile. And a software chip that runs
-// inline has no lock against its own steps: there all calls must come from the
-// goroutine that steps it. Stats may be called at any time.
+// Threads: both queues belong to one worker, and so do Housekeep, which may
+// reset the rings, and Arm, Disarm and Cause. Start, Stop, Close, CheckLink,
+// SetMTU, Dump, Reset and the filter's setters exclude each other and
+// Housekeep by a lock and may come from any goroutine, with two exceptions.
+// Start and Reset rewrite the rings, so no worker may be using them meanwhile.
+// And a software chip that runs inline has no lock against its own steps:
+// there all calls must come from the goroutine that steps it. Stats, Link and
+// LastHang may be called at any time.
 package e1000

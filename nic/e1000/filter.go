@@ -7,8 +7,8 @@ import (
 	"gorouter/nic/e1000/regs"
 )
 
-// setUpFilters makes the port's address the only exact one and empties the
-// hash tables (14.4). After a reset all of them are undefined (13.5).
+// setUpFilters makes the port's address the only exact one, writes the groups
+// of SetMulticast and empties the VLAN table (14.4). After a reset all of them are undefined (13.5).
 func (d *Device) setUpFilters() {
 	d.setAddress(d.port.MAC())
 	for i := uint32(1); i < regs.RARCount; i++ {
@@ -22,8 +22,7 @@ func (d *Device) setUpFilters() {
 	// destroys the even one before it. The flushes keep a bridge from
 	// combining the writes.
 	for i := regs.MTACount - 1; i >= 0; i-- {
-		d.write(regs.MTA+uint32(i)*4, 0)
-		d.flush()
+		d.writeMTA(i)
 	}
 	for i := regs.VFTACount - 1; i >= 0; i-- {
 		d.write(regs.VFTA+uint32(i)*4, 0)

@@ -74,15 +74,11 @@ func mtuRemedy(headroom, need, have int) string {
 	return lower + "; no stride is large enough for this one"
 }
 
-// plan is planLayout for this device. The bus limits what can be sent.
+// plan is planLayout for this device.
 func (d *Device) plan(mtu int) (layout, error) {
 	l, err := planLayout(d.arena.Stride(), d.arena.Headroom(), mtu)
 	if err != nil {
 		return l, fmt.Errorf("%s: %w", d.name, err)
-	}
-	if l.maxFrame > MaxFramePCIX && d.read(regs.STATUS)&regs.StatusPCIXMODE != 0 {
-		return l, fmt.Errorf("%s: MTU %d: on a PCI-X bus the %s sends at most %d bytes from one descriptor (erratum 10; lower the MTU to %d)",
-			d.name, mtu, d.quirks.Device.Name, MaxFramePCIX, MaxFramePCIX-linkBytes)
 	}
 	return l, nil
 }

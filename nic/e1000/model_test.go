@@ -323,8 +323,8 @@ func TestRestartNamesEveryFrame(t *testing.T) {
 	}
 	r.audit()
 	rc, tc := r.rx[1].Counters().Live, r.tx[1].Counters().Live
-	if rc.Packets != 0 || rc.Bytes != 0 || rc.Drops[skb.Shutdown] != 40 {
-		t.Errorf("receive: %d packets, %d bytes, %d dropped", rc.Packets, rc.Bytes, rc.Drops[skb.Shutdown])
+	if rc.Packets != 0 || rc.Bytes != 0 || rc.Drops[skb.RxAborted] != 40 {
+		t.Errorf("receive: %d packets, %d bytes, %d dropped", rc.Packets, rc.Bytes, rc.Drops[skb.RxAborted])
 	}
 	if tc.Packets != 0 || tc.Bytes != 0 || tc.Drops[skb.TxAborted] != 30 {
 		t.Errorf("transmit: %d packets, %d bytes, %d aborted", tc.Packets, tc.Bytes, tc.Drops[skb.TxAborted])

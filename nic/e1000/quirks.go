@@ -58,21 +58,21 @@ type Quirks struct {
 	MANC          bool // has the management control register
 	StripsFCS     bool // RCTL.SECRC is used; otherwise software strips
 	Timers        bool // has ITR, RADV and TADV (13.4.18, 13.4.31, 13.4.44)
-	NoPCIX        bool // not driven on a PCI-X bus
+	FirstMaxPCIX  int  // most bytes of a frame's first descriptor on PCI-X; 0: no limit
+	SplitEvenPCIX bool // on PCI-X no transmit buffer ends in an even doubleword
 	NoRelaxed     bool // relaxed ordering must be off
 	TIPG          uint32
 	Errata        []Erratum
 }
 
-// MaxFramePCIX is the longest frame, in bytes without FCS, that may be sent
-// from one descriptor on a PCI-X bus (see errataPCIX).
-const MaxFramePCIX = 2015
+// firstMaxPCIX is of errataPCIX.
+const firstMaxPCIX = 2015
 
 var (
 	errataPCIX = Erratum{
 		Ref:    "specification update of the family, PCI-X, erratum 10",
 		Rule:   "the first descriptor of a frame holds at most 2015 bytes on a PCI-X bus",
-		Obeyed: "longer MTUs are refused on PCI-X, since a frame is one descriptor",
+		Obeyed: "tx.E1000 spreads longer frames over two descriptors",
 	}
 	errata64K = Erratum{
 		Ref:    "82545/82546 specification update, erratum 23",
@@ -81,8 +81,8 @@ var (
 	}
 	errataSplit = Erratum{
 		Ref:    "82544 specification update, PCI-X data corruption",
-		Rule:   "on PCI-X a buffer that ends on certain addresses must be split over two descriptors",
-		Obeyed: "the 82544 is refused on PCI-X",
+		Rule:   "on PCI-X no transmit buffer ends in the lower half of an aligned quadword, unless it has four bytes at most",
+		Obeyed: "tx.E1000 gives the last four bytes a descriptor of their own",
 	}
 	errataMTA = Erratum{
 		Ref:    "82544 specification update, MTA",
@@ -119,18 +119,18 @@ const (
 // quirkTable has one row a MAC type. Reset methods: section 14.3's write to
 // CTRL cannot be acknowledged by the chips of the first group.
 var quirkTable = map[regs.MACType]Quirks{
-	regs.MAC82544: {Reset: ResetIO, ReloadByHand: true, ReloadWait: reloadUsual, EEPROM: ReadEECD, NoPCIX: true,
+	regs.MAC82544: {Reset: ResetIO, ReloadByHand: true, ReloadWait: reloadUsual, EEPROM: ReadEECD, FirstMaxPCIX: firstMaxPCIX, SplitEvenPCIX: true,
 		// The manual's SECRC is not confirmed for this chip; with SECRC off
 		// every chip counts the FCS, so stripping in software is always right.
 		Errata: []Erratum{errataSplit, errataMTA, errataPCIX}},
 	regs.MAC82540: {Reset: ResetIO, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true},
-	regs.MAC82545: {Reset: ResetIO, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true,
+	regs.MAC82545: {FirstMaxPCIX: firstMaxPCIX, Reset: ResetIO, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true,
 		Errata: []Erratum{errata64K, errataPCIX}},
-	regs.MAC82545Rev3: {Reset: ResetDup, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true,
+	regs.MAC82545Rev3: {FirstMaxPCIX: firstMaxPCIX, Reset: ResetDup, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true,
 		Errata: []Erratum{errataPCIX}},
-	regs.MAC82546: {Reset: ResetIO, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true, SecondPortMAC: true,
+	regs.MAC82546: {FirstMaxPCIX: firstMaxPCIX, Reset: ResetIO, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true, SecondPortMAC: true,
 		Errata: []Erratum{errata64K, errataPCIX}},
-	regs.MAC82546Rev3: {Reset: ResetDup, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true, SecondPortMAC: true,
+	regs.MAC82546Rev3: {FirstMaxPCIX: firstMaxPCIX, Reset: ResetDup, ReloadWait: reloadUsual, MANC: true, StripsFCS: true, Timers: true, SecondPortMAC: true,
 		Errata: []Erratum{errataPCIX}},
 	regs.MAC82541:     {Reset: ResetIO, PHYResetFirst: true, ReloadWait: reloadLong, MANC: true, StripsFCS: true, Timers: true},
 	regs.MAC82541Rev2: {Reset: ResetIO, ReloadWait: reloadLong, MANC: true, StripsFCS: true, Timers: true},

@@ -13,7 +13,7 @@ func (d *Device) setUpReceive() {
 	// A reset clears both; QEMU's does not.
 	d.write(regs.RDH, 0)
 	d.write(regs.RDT, 0)
-	i := &d.cfg.Interrupts
+	i := d.timers()
 	d.write(regs.RDTR, uint32(i.RDTR))
 	if d.quirks.Timers {
 		d.write(regs.RADV, uint32(i.RADV))

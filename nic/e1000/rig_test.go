@@ -7,6 +7,7 @@ import (
 	"gorouter/internal/inet"
 	"gorouter/nic/e1000"
 	"gorouter/nic/model"
+	"gorouter/port"
 	"gorouter/rx"
 	"gorouter/skb"
 	"gorouter/tx"
@@ -23,6 +24,7 @@ type rig struct {
 	rx    [2]*rx.E1000
 	tx    [2]*tx.E1000
 	cable *model.Cable
+	irq   [2]*port.Signal
 }
 
 type rigOptions struct {
@@ -33,6 +35,9 @@ type rigOptions struct {
 	keepFCS  bool
 	threaded bool
 	lossless bool
+	irq      bool // the chips interrupt
+	chip     func(i int, c *model.Config)
+	device   func(i int, c *e1000.Config)
 }
 
 func defaultRig() rigOptions {
@@ -62,11 +67,20 @@ func newRig(t tester, o rigOptions) *rig {
 		r.clk = clock.Machine()
 	}
 	for i := range r.chip {
-		r.chip[i], err = model.New(model.Config{
+		c := model.Config{
 			Name: []string{"c0", "c1"}[i], Arena: a, Clock: r.clk, MAC: rigMAC(i),
 			Strict: true, CheckContent: true, Threaded: o.threaded,
-		})
-		if err != nil {
+		}
+		if o.irq {
+			if r.irq[i], err = port.NewSignal(); err != nil {
+				t.Fatal(err)
+			}
+			c.Interrupt = r.irq[i].Raise
+		}
+		if o.chip != nil {
+			o.chip(i, &c)
+		}
+		if r.chip[i], err = model.New(c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,12 +88,18 @@ func newRig(t tester, o rigOptions) *rig {
 		t.Fatal(err)
 	}
 	for i := range r.dev {
-		r.dev[i], err = e1000.Open(e1000.Config{
-			Name: []string{"p0", "p1"}[i], Index: uint16(i), Regs: r.chip[i], Arena: a, Clock: r.clk,
+		c := e1000.Config{
+			Name: []string{"p0", "p1"}[i], Index: uint16(i), Regs: r.chip[i], IO: r.chip[i].IO(), Arena: a, Clock: r.clk,
 			DeviceID: r.chip[i].Info().Device, MTU: o.mtu, Rx: o.rx, Tx: o.tx,
 			RxCache: r.cache, TxCache: r.cache, KeepFCS: o.keepFCS,
-		})
-		if err != nil {
+		}
+		if o.irq {
+			c.IRQ = r.irq[i]
+		}
+		if o.device != nil {
+			o.device(i, &c)
+		}
+		if r.dev[i], err = e1000.Open(c); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.dev[i].Port().MAC(); got != rigMAC(i) {
@@ -141,6 +161,11 @@ func (r *rig) close() {
 	if err := r.arena.Close(); err != nil {
 		r.t.Error(err)
 	}
+	for _, s := range r.irq {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
 }
 
 func (r *rig) audit() {
@@ -180,6 +205,15 @@ func (r *rig) send(from int, lens ...int) {
 			r.tx[from].Send(&b, false)
 		}
 	}
+}
+
+// sendTo sends one frame to an address.
+func (r *rig) sendTo(from int, dst inet.MAC) {
+	h := r.frame(60, 1-from, 0)
+	copy(r.arena.Bytes(h), dst[:])
+	var b skb.Batch
+	b.Add(h)
+	r.tx[from].Send(&b, false)
 }
 
 // receive polls a port dry and hands each frame to f.

@@ -39,6 +39,7 @@ const agreeRuns = 2
 // goroutine at a time; the totals may be read by any.
 type statistics struct {
 	counters []counter
+	frames   []*counter // those that count frames meant for the rings
 }
 
 func newStatistics() *statistics {
@@ -46,6 +47,10 @@ func newStatistics() *statistics {
 	s := &statistics{counters: make([]counter, len(rows))}
 	for i := range rows {
 		s.counters[i].stat = rows[i]
+		switch rows[i].Name {
+		case "GPRC", "MPC", "RNBC":
+			s.frames = append(s.frames, &s.counters[i])
+		}
 	}
 	return s
 }
@@ -135,6 +140,14 @@ func (c *counter) publish() {
 	} else {
 		c.total.Store(c.run)
 	}
+}
+
+// arrivals grows with every frame that the device received or missed.
+func (s *statistics) arrivals() (n uint64) {
+	for _, c := range s.frames {
+		n += c.total.Load()
+	}
+	return n
 }
 
 // values adds the totals to a map under their names in the manual.

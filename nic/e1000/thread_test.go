@@ -11,8 +11,8 @@ import (
 	"gorouter/skb"
 )
 
-// The chips step on a thread of their own, a worker drives the rings, and the
-// control side keeps house and reads statistics meanwhile. Run with -race.
+// The chips step on a thread of their own, a worker drives the rings and keeps
+// house, and the control side looks at link and statistics meanwhile. Run with -race.
 func TestChipOnItsOwnThread(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	o := defaultRig()
@@ -41,10 +41,9 @@ func TestChipOnItsOwnThread(t *testing.T) {
 				if err := d.CheckLink(); err != nil {
 					t.Error(err)
 				}
-				if err := d.Housekeep(r.clk.Now()); err != nil {
-					t.Error(err)
-				}
 				d.Stats()
+				d.Link()
+				d.LastHang()
 				d.Dump()
 			}
 			runtime.Gosched()
@@ -59,6 +58,9 @@ func TestChipOnItsOwnThread(t *testing.T) {
 		for got[0] < total || got[1] < total {
 			r.ok() // a chip that stopped would never deliver the rest
 			for p := range 2 {
+				if err := r.dev[p].Housekeep(r.clk.Now()); err != nil {
+					t.Fatal(err)
+				}
 				for sent[p] < total && b.N < min(16, r.tx[p].Room()) {
 					b.Add(r.frame(60+sent[p]%140, 1-p, sent[p]))
 					sent[p]++

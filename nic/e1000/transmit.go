@@ -15,7 +15,7 @@ func (d *Device) setUpTransmit() {
 	d.write(regs.TDT, 0)
 	d.write(regs.TXDCTL, transmitDescriptorControl)
 	d.write(regs.TIPG, d.quirks.TIPG)
-	i := &d.cfg.Interrupts
+	i := d.timers()
 	d.write(regs.TIDV, uint32(i.TIDV))
 	if d.quirks.Timers {
 		d.write(regs.TADV, uint32(i.TADV))

@@ -1,27 +1,56 @@
 package e1000
 
-import "time"
+import (
+	"errors"
+	"math"
+)
 
-// housekeepEvery is how often the link and the statistics are looked at. Both
-// cost register reads, microseconds each on a real bus; a 32-bit statistic
-// takes 48 minutes of shortest frames at 1 Gb/s to overflow.
-const housekeepEvery = int64(time.Second)
+// never is a time that does not come.
+const never = math.MaxInt64
 
-// Housekeep does what is due by time and returns at once when nothing is: it
-// watches the link and collects the statistics, once a second each. now is in
-// nanoseconds of the device's clock. The control side calls it, often and
-// never on the packet path. The error wraps ErrGone when the device was
-// removed; calling on is harmless.
+// Housekeep does what is due by time and returns at once when nothing is: ten
+// times a second the watchdog looks at both rings; once a second the link and
+// the statistics are looked at. A unit that hangs is logged and the device
+// reset, which takes some 25 ms; a port that was set down is tried again when
+// its time has come. now is in nanoseconds of the device's clock.
+//
+// Since it may reset the rings, it has to be called by the worker that owns
+// both queues, between its rounds. The error, which is logged already, comes
+// once: wrapping ErrGone when the device does not answer any more. Calling on
+// is harmless.
 func (d *Device) Housekeep(now int64) error {
-	d.mu.Lock()
-	if !d.running || now < d.due {
-		d.mu.Unlock()
+	if now < d.due.Load() {
 		return nil
 	}
-	d.due = now + housekeepEvery
-	err := d.observe()
+	d.mu.Lock()
+	err := d.keepHouse(now)
 	d.mu.Unlock()
 	d.tellLink()
+	return err
+}
+
+func (d *Device) keepHouse(now int64) error {
+	switch {
+	case d.recovery.down:
+		d.retry(now)
+		return nil
+	case !d.running:
+		d.due.Store(never)
+		return nil
+	}
+	d.due.Store(now + lookEvery)
+	fresh := now >= d.observeAt || d.observeSoon.Swap(false)
+	var err error
+	if fresh {
+		d.observeAt = now + observeEvery
+		err = d.observe()
+	}
+	if err == nil {
+		err = d.inspect(now, fresh)
+	}
+	if errors.Is(err, ErrGone) {
+		return d.vanish(now, err)
+	}
 	return err
 }
 
@@ -60,12 +89,16 @@ func (d *Device) Link() Link {
 }
 
 // Stats implements port.Device: the chip's counters under their names in the
-// manual (13.7), as of the last Housekeep, and how often the link changed and
-// the device was reset since Open. Safe from any goroutine at any time.
+// manual (13.7), as of the last Housekeep, and since Open: how often the link
+// changed, the device was reset, a transmit hang or a receive stall was found,
+// and the port was set down. Safe from any goroutine at any time.
 func (d *Device) Stats() map[string]uint64 {
-	m := make(map[string]uint64, len(d.stats.counters)+2)
+	m := make(map[string]uint64, len(d.stats.counters)+5)
 	d.stats.values(m)
 	m["link_changes"] = d.linkChanges.Load()
 	m["resets"] = d.resets.Load()
+	m["tx_hangs"] = d.txHangs.Load()
+	m["rx_stalls"] = d.rxStalls.Load()
+	m["downs"] = d.downs.Load()
 	return m
 }

@@ -29,12 +29,20 @@ type CableOptions struct {
 	// Lossless makes a frame wait at its source while the other end has no
 	// room, as 802.3x pause frames would.
 	Lossless bool
+	// AToB and BToA are what the cable does to frames.
+	AToB, BToA Impairment
+	// Seed decides what happens by chance; a run with the same seed and the
+	// same steps repeats itself.
+	Seed uint64
+	// Flaps are schedules of pulling the cable out.
+	Flaps []Flap
 	// Clock is used by Start only; default is the machine's.
 	Clock *clock.Clock
 }
 
-// CableStats counts the frames of a cable by direction. Lost are those that
-// the receiving end did not take.
+// CableStats counts the frames of a cable by direction: those that were taken
+// from the source, and those that were not and will not be delivered. Wires
+// has it in detail.
 type CableStats struct {
 	AToB, LostAToB uint64
 	BToA, LostBToA uint64
@@ -43,11 +51,20 @@ type CableStats struct {
 // Cable joins two endpoints. One goroutine at a time steps it; the rest is
 // safe for concurrent use.
 type Cable struct {
-	a, b  end
-	opts  CableOptions
-	up    atomic.Bool
-	mu    sync.Mutex // guards stats; taken after a chip's
-	stats CableStats
+	a, b end
+	opts CableOptions
+	up   atomic.Bool
+	mu   sync.Mutex // guards wires; taken after a chip's
+	ab   wire
+	ba   wire
+
+	linkMu  sync.Mutex  // orders changes of the link; taken before a chip's
+	pulled  atomic.Bool // by SetLink
+	flapped atomic.Bool // by the schedule
+	told    atomic.Bool // that an end is gone
+	flaps   atomic.Uint64
+	stepped bool
+	begun   int64 // time of the first step
 
 	threadMu sync.Mutex // guards thread; taken before a chip's
 	thread   *Thread
@@ -85,6 +102,18 @@ func NewCable(a, b Endpoint, o CableOptions) (*Cable, error) {
 		o.Clock = clock.Machine()
 	}
 	c := &Cable{a: newEnd(a), b: newEnd(b), opts: o}
+	var err error
+	if c.ab, err = newWire(o.AToB, o.Seed, 0); err != nil {
+		return nil, err
+	}
+	if c.ba, err = newWire(o.BToA, o.Seed, 1); err != nil {
+		return nil, err
+	}
+	for i := range o.Flaps {
+		if err := o.Flaps[i].check(); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range []end{c.a, c.b} {
 		if e.chip == nil {
 			continue
@@ -107,27 +136,28 @@ func NewCable(a, b Endpoint, o CableOptions) (*Cable, error) {
 	return c, nil
 }
 
-// SetLink pulls the cable out or plugs it in again. Frames do not move while
-// it is out; chips see it in STATUS.LU and ICR.LSC. Safe for concurrent use.
-func (c *Cable) SetLink(up bool) {
-	c.up.Store(up)
-	for _, e := range []end{c.a, c.b} {
-		if e.chip != nil {
-			e.chip.plug(up)
-		}
-	}
-}
-
 // Stats is what went over the cable. Safe for concurrent use.
 func (c *Cable) Stats() CableStats {
+	ab, ba := c.Wires()
+	return CableStats{AToB: ab.Sent, LostAToB: ab.Sent + ab.Duplicated - ab.Delivered - ab.InFlight,
+		BToA: ba.Sent, LostBToA: ba.Sent + ba.Duplicated - ba.Delivered - ba.InFlight}
+}
+
+// Wires is the same in detail. Safe for concurrent use.
+func (c *Cable) Wires() (ab, ba WireStats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stats
+	ab, ba = c.ab.stats, c.ba.stats
+	ab.InFlight, ba.InFlight = uint64(len(c.ab.heap)), uint64(len(c.ba.heap))
+	return ab, ba
 }
 
 // Step moves up to max frames each way and lets the chips at the ends do what
 // is due by now (nanoseconds). It returns how many frames moved.
 func (c *Cable) Step(now int64, max int) int {
+	if len(c.opts.Flaps) > 0 {
+		c.flap(now)
+	}
 	a, b := c.a.chip, c.b.chip
 	if a != nil {
 		a.mu.Lock()
@@ -138,25 +168,24 @@ func (c *Cable) Step(now int64, max int) int {
 		b.begin(now)
 	}
 	moved := 0
+	c.mu.Lock()
 	if c.up.Load() {
-		c.mu.Lock()
-		n, lost := c.move(&c.a, &c.b, now, max)
-		c.stats.AToB += uint64(n)
-		c.stats.LostAToB += uint64(lost)
-		m, lost := c.move(&c.b, &c.a, now, max)
-		c.stats.BToA += uint64(m)
-		c.stats.LostBToA += uint64(lost)
-		moved = n + m
-		c.mu.Unlock()
+		moved = c.move(&c.a, &c.b, &c.ab, now, max) + c.move(&c.b, &c.a, &c.ba, now, max)
+	} else {
+		c.ab.cut()
+		c.ba.cut()
 	}
-	callA, callB := false, false
+	c.mu.Unlock()
+	callA, callB, gone := false, false, false
 	if b != nil {
 		b.end()
+		gone = b.gone
 		callB = b.irq.take()
 		b.mu.Unlock()
 	}
 	if a != nil {
 		a.end()
+		gone = gone || a.gone
 		callA = a.irq.take()
 		a.mu.Unlock()
 	}
@@ -166,25 +195,63 @@ func (c *Cable) Step(now int64, max int) int {
 	if callB {
 		b.cfg.Interrupt()
 	}
+	if gone != c.told.Load() {
+		c.tellLink()
+	}
 	return moved
 }
 
-// move takes frames from one end to the other.
-func (c *Cable) move(from, to *end, now int64, max int) (n, lost int) {
+// move takes frames from one end to the other and returns how many were
+// taken or delivered.
+func (c *Cable) move(from, to *end, w *wire, now int64, max int) int {
+	if w.on {
+		return c.moveSlowly(from, to, w, now, max)
+	}
 	if c.opts.Lossless {
 		max = min(max, to.free(max))
 	}
+	n := 0
 	for n < max {
 		f, bad := from.next(now)
 		if f == nil {
 			break
 		}
 		n++
-		if !to.deliver(f, bad) {
-			lost++
-		}
+		w.count(to.deliver(f, bad))
 	}
-	return n, lost
+	w.stats.Sent += uint64(n)
+	return n
+}
+
+// moveSlowly is move with impairments: into the wire, and out of it what is
+// due. Without loss there is room at the end for all that is under way.
+func (c *Cable) moveSlowly(from, to *end, w *wire, now int64, max int) int {
+	in := max
+	room := to.free(max + len(w.heap))
+	if c.opts.Lossless {
+		in = min(max, min(room, w.opts.Limit)-len(w.heap))
+	}
+	n := 0
+	for ; n < in; n++ {
+		f, bad := from.next(now)
+		if f == nil {
+			break
+		}
+		w.stats.Sent++
+		w.enter(f, bad, now)
+	}
+	for out := 0; out < max; out++ {
+		if c.opts.Lossless && to.free(1) == 0 {
+			break
+		}
+		f, ok := w.leave(now)
+		if !ok {
+			break
+		}
+		w.delivered(f, to.deliver(f.data, f.bad))
+		n++
+	}
+	return n
 }
 
 func (e *end) free(max int) int {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
 	"gorouter/clock"
 	"gorouter/internal/inet"
-	"gorouter/nic/e1000/regs"
 	"gorouter/skb"
 )
 
@@ -23,11 +23,18 @@ const (
 type Config struct {
 	Name  string // for reports; default is the chip's name
 	Chip  string // name in Chips; default 82540EM
+	Bus   string // name in Buses; default depends on the chip
+	Port  int    // which of the chip's ports, from 0; they share an EEPROM's content
 	Arena *skb.Arena
 	Clock *clock.Clock // default is the machine's
-	MAC   inet.MAC     // written to the EEPROM; zero gives 02:00:00:00:00:01
+	// MAC is written to the EEPROM; zero gives 02:00:00:00:00:01. Port 1 has
+	// the same with the last bit flipped, see Chip.MAC.
+	MAC inet.MAC
 
-	// Strict makes the chip watch the rules, those in Waivers excepted.
+	// Mode is ModeStrict, ModeLax or ModeQEMU. Empty is strict or lax by Strict.
+	Mode string
+	// Strict makes the chip watch the rules, those in Waivers excepted. With
+	// ModeQEMU it watches those that QEMU has an equivalent for.
 	Strict  bool
 	Waivers []Rule
 	// CheckContent makes strictness extend to the bytes of buffers that the
@@ -42,29 +49,14 @@ type Config struct {
 	TDH      string // TDHSent (default) or TDHFetched
 	Threaded bool   // the chip is stepped by another goroutine than the driver's
 
+	// Seed decides what faults that strike by chance do.
+	Seed uint64
+
 	// Interrupt is called, without any lock held, each time the interrupt
 	// line goes from quiet to asserted. It runs on whichever goroutine did it.
 	Interrupt func()
 	Log       *slog.Logger
 }
-
-// ChipInfo identifies a chip that the model can be.
-type ChipInfo struct {
-	Name     string
-	Device   uint16 // PCI device identifier; the vendor is regs.VendorIntel
-	Revision uint8
-	MAC      regs.MACType
-	PHY      uint32 // PHY identifier with revision
-
-	boundary64K bool // buffers may not cross 64 KiB
-}
-
-var chips = []ChipInfo{
-	{Name: "82540EM", Device: 0x100E, Revision: 2, MAC: regs.MAC82540, PHY: regs.PhyID82540 | 4},
-}
-
-// Chips lists the chips that the model can be. The slice is the caller's.
-func Chips() []ChipInfo { return append([]ChipInfo(nil), chips...) }
 
 // Chip is one software controller. It implements mmio.Registers for the
 // driver and Endpoint for the cable. Read and Write may be called from any
@@ -77,6 +69,9 @@ type Chip struct {
 	threaded bool
 	strict   bool
 	content  bool
+	qemu     bool
+	bus      Bus
+	busRules bool   // the bus limits transmit descriptors
 	armed    uint64 // rules that are watched, one bit each
 
 	rx, tx ring
@@ -95,17 +90,32 @@ type Chip struct {
 	closed     bool
 	resetUntil int64
 	cable      *Cable
-	plugged    bool // the cable has a link partner
-	link       bool // STATUS.LU
+	plugged    bool   // the cable has a link partner
+	link       bool   // STATUS.LU
+	faulty     uint32 // faults that are injected, one bit each, and noDMA
 
 	eeprom   [eepromWords]uint16
 	eerdBusy bool
+	wire     microwire
 	phy      phy
+	phyReset bool // the PHY was reset since the chip was
+	gone     bool // off the bus
+	viaIO    bool // the register write under way came through the I/O window
+	ioAddr   uint32
 	irq      interrupt
 	rxState  rxState
 	txState  txState
 	filter   filter
 	thread   *Thread
+
+	fault      [NumFaults]faultState
+	faultStats FaultStats
+	rng        *rand.Rand
+
+	rxRefuse int64 // QEMU refuses reception until then
+	linkDue  int64 // QEMU's link comes up then
+	anDone   bool  // and its PHY says so
+	outbox   outbox
 }
 
 // New makes a chip that has just been powered up.
@@ -119,16 +129,21 @@ func New(cfg Config) (*Chip, error) {
 	if cfg.Arena == nil {
 		return nil, fmt.Errorf("model %s: no arena to do DMA in", cfg.Name)
 	}
-	c := &Chip{cfg: cfg, arena: cfg.Arena, threaded: cfg.Threaded, strict: cfg.Strict}
-	found := false
-	for _, i := range chips {
-		if i.Name == cfg.Chip {
-			c.info, found = i, true
-		}
+	c := &Chip{cfg: cfg, arena: cfg.Arena, threaded: cfg.Threaded}
+	var err error
+	if c.info, err = chipByName(cfg.Chip); err != nil {
+		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
 	}
-	if !found {
-		return nil, fmt.Errorf("model %s: unknown chip %q, known are %v", cfg.Name, cfg.Chip, chipNames())
+	if err = c.setMode(); err != nil {
+		return nil, err
 	}
+	if c.bus, err = c.info.bus(cfg.Bus); err != nil {
+		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
+	}
+	if cfg.Port < 0 || cfg.Port >= c.info.Ports {
+		return nil, fmt.Errorf("model %s: port %d of a %s, which has %d", cfg.Name, cfg.Port, c.info.Name, c.info.Ports)
+	}
+	c.busRules = c.bus.PCIX && !c.qemu
 	if cfg.TDH == "" {
 		c.cfg.TDH = TDHSent
 	}
@@ -147,7 +162,7 @@ func New(cfg Config) (*Chip, error) {
 	if cfg.Log == nil {
 		c.cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Strict {
+	if c.strict {
 		c.armed = 1<<NumRules - 1
 		for _, r := range cfg.Waivers {
 			if int(r) >= NumRules {
@@ -164,19 +179,23 @@ func New(cfg Config) (*Chip, error) {
 	c.loadEEPROM()
 	c.phy.reset(c.info.PHY)
 	c.reset()
+	c.loadAddress()
 	return c, nil
-}
-
-func chipNames() []string {
-	var s []string
-	for _, i := range chips {
-		s = append(s, i.Name)
-	}
-	return s
 }
 
 // Info identifies the chip.
 func (c *Chip) Info() ChipInfo { return c.info }
+
+// Bus is the bus that the chip is on.
+func (c *Chip) Bus() Bus { return c.bus }
+
+// MAC is the address of the chip's port: that of the EEPROM, with the last bit
+// flipped on port 1 (5.6.1).
+func (c *Chip) MAC() inet.MAC {
+	m := c.cfg.MAC
+	m[5] ^= byte(c.cfg.Port)
+	return m
+}
 
 // Name is the name given in the configuration.
 func (c *Chip) Name() string { return c.cfg.Name }
@@ -237,12 +256,18 @@ func (c *Chip) begin(now int64) {
 	if now > c.now {
 		c.now = now
 	}
+	if c.linkDue != 0 {
+		c.negotiated()
+	}
 }
 
 // end closes a step: what was sent is given back, timers run.
 func (c *Chip) end() {
 	c.finishTx()
 	c.expire()
+	if c.faulty&(1<<FaultSpuriousInterrupt) != 0 && !c.gone && c.strike(FaultSpuriousInterrupt) {
+		c.irq.call = c.cfg.Interrupt != nil
+	}
 	c.evaluate()
 }
 

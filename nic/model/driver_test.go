@@ -103,7 +103,9 @@ func newDriver(t testing.TB, arena *skb.Arena, n int, cfg Config) *driver {
 	if cfg.Clock == nil {
 		cfg.Clock = d.clock
 	}
-	cfg.Strict = true
+	if cfg.Mode == "" {
+		cfg.Mode = ModeStrict
+	}
 	if cfg.OnBreach == nil {
 		cfg.OnBreach = func(b Breach) { d.breaches = append(d.breaches, b) }
 	}
@@ -321,4 +323,35 @@ func makeFrame(dst inet.MAC, n int, seed byte) []byte {
 	copy(f, dst[:])
 	copy(f[6:], []byte{2, 0, 0, 0, 9, 9, 0x88, 0xB5})
 	return f
+}
+
+// bitBang moves the lines of EECD: a command goes in, highest bit first, and
+// out bits come back.
+func (d *driver) bitBang(cmd uint32, in, out int) (v uint32) {
+	w := func(v uint32) { d.chip.Write(regs.EECD, regs.EecdREQ|v) }
+	w(0)
+	if d.chip.Read(regs.EECD)&regs.EecdGNT == 0 {
+		d.t.Fatal("the EEPROM is not granted")
+	}
+	w(regs.EecdCS)
+	for i := in - 1; i >= 0; i-- {
+		di := regs.EecdCS
+		if cmd>>i&1 != 0 {
+			di |= regs.EecdDI
+		}
+		w(di)
+		w(di | regs.EecdSK)
+		w(di)
+	}
+	for range out {
+		w(regs.EecdCS | regs.EecdSK)
+		v <<= 1
+		if d.chip.Read(regs.EECD)&regs.EecdDO != 0 {
+			v |= 1
+		}
+		w(regs.EecdCS)
+	}
+	w(0)
+	d.chip.Write(regs.EECD, 0)
+	return v
 }

@@ -24,6 +24,15 @@ func (c *Chip) loadEEPROM() {
 	w[regs.EEPROMChecksum] = regs.EEPROMChecksumFor(w[:regs.EEPROMChecksum])
 }
 
+// loadAddress is what the chip does with its EEPROM after power-up and, most
+// of them, after a reset.
+func (c *Chip) loadAddress() {
+	w := &c.eeprom
+	c.raw[regs.RAL/4] = uint32(w[0]) | uint32(w[1])<<16
+	c.raw[regs.RAH/4] = (uint32(w[2]) ^ uint32(c.cfg.Port)<<8) | regs.RahAV
+	c.rebuildFilter()
+}
+
 // SetEEPROM changes a word, for tests of what a driver makes of a bad one. The
 // checksum is not made right.
 func (c *Chip) SetEEPROM(word int, v uint16) {
@@ -32,44 +41,55 @@ func (c *Chip) SetEEPROM(word int, v uint16) {
 	c.eeprom[word] = v
 }
 
-// writeEERD starts a read (13.4.4). It takes until the register has been read
-// once, so that a driver which does not wait for the end gets nothing.
-func (c *Chip) writeEERD(v uint32) {
-	if c.eerdBusy && c.breachReg(RuleBusy, regs.EERD, "%#x written before the last read was done", v) {
-		return
+// eepromWord is a word as it is read; there is nothing beyond the part's end.
+func (c *Chip) eepromWord(i uint32) uint16 {
+	if i >= eepromWords {
+		return 0xFFFF
 	}
-	l, ok := regs.EERDLayoutFor(c.info.MAC)
-	if !ok {
-		return
-	}
-	c.raw[regs.EERD/4] = v
-	c.eerdBusy = v&l.Start != 0
-}
-
-func (c *Chip) readEERD() uint32 {
-	l, ok := regs.EERDLayoutFor(c.info.MAC)
-	v := c.raw[regs.EERD/4]
-	if ok && c.eerdBusy {
-		c.eerdBusy = false
-		word := l.Addr(v)
-		data := uint16(0xFFFF)
-		if int(word) < len(c.eeprom) {
-			data = c.eeprom[word]
-		}
-		c.raw[regs.EERD/4] = l.Reply(word, data)
+	v := c.eeprom[i]
+	if i == regs.EEPROMChecksum && c.strike(FaultEEPROMChecksum) {
+		v = ^v
 	}
 	return v
 }
 
-// writeEECD grants the EEPROM to software that asks. Clocking words out bit by
-// bit is not modelled: this chip reads through EERD.
-func (c *Chip) writeEECD(v uint32) {
-	if v&(regs.EecdSK|regs.EecdCS|regs.EecdDI) != 0 && c.breachReg(RuleUnsupported, regs.EECD, "%#x clocks the EEPROM bit by bit", v) {
+// eerdLayout is the layout of EERD. QEMU has one for all chips.
+func (c *Chip) eerdLayout() (regs.EERDLayout, bool) {
+	if c.qemu {
+		return regs.EERDLayoutFor(regs.MAC82540)
+	}
+	return regs.EERDLayoutFor(c.info.MAC)
+}
+
+// writeEERD starts a read (13.4.4). It takes until the register has been read
+// once, so that a driver which does not wait for the end gets nothing. QEMU
+// needs no time.
+func (c *Chip) writeEERD(v uint32) {
+	if c.eerdBusy && c.breachReg(RuleBusy, regs.EERD, "%#x written before the last read was done", v) {
 		return
 	}
-	v = v&(regs.EecdREQ|regs.EecdFWE|regs.EecdSK|regs.EecdCS|regs.EecdDI) | regs.EecdPRES
-	if v&regs.EecdREQ != 0 {
-		v |= regs.EecdGNT
+	l, ok := c.eerdLayout()
+	if !ok {
+		return
 	}
-	c.raw[regs.EECD/4] = v
+	c.raw[regs.EERD/4] = v
+	c.eerdBusy = v&l.Start != 0 && !c.strike(FaultEEPROMStuck)
+	if c.qemu && c.eerdBusy {
+		c.finishEERD(l, v)
+	}
+}
+
+func (c *Chip) finishEERD(l regs.EERDLayout, v uint32) {
+	c.eerdBusy = false
+	word := l.Addr(v)
+	c.raw[regs.EERD/4] = l.Reply(word, c.eepromWord(uint32(word)))
+}
+
+func (c *Chip) readEERD() uint32 {
+	l, ok := c.eerdLayout()
+	v := c.raw[regs.EERD/4]
+	if ok && c.eerdBusy {
+		c.finishEERD(l, v)
+	}
+	return v
 }

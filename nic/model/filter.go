@@ -65,6 +65,18 @@ func (c *Chip) accept(dst uint64) (ok, hashed bool) {
 	return false, false
 }
 
+// frameDst is the destination of a frame, as the filter keeps addresses.
+func frameDst(f []byte) uint64 { return binary.LittleEndian.Uint64(f) & broadcast }
+
+// vlanQEMU is vlan without the CFI bit, which QEMU does not look at.
+func (c *Chip) vlanQEMU(f []byte) (ok, tagged bool) {
+	if len(f) < 18 || uint32(binary.BigEndian.Uint16(f[12:])) != c.raw[regs.VET/4]&0xFFFF {
+		return true, false
+	}
+	id := uint32(binary.BigEndian.Uint16(f[14:])) & 0xFFF
+	return c.rctl&regs.RctlVFE == 0 || c.raw[regs.VFTA/4+id>>5]>>(id&31)&1 != 0, true
+}
+
 // vlan looks at the tag of a frame: whether the VLAN filter lets it pass, and
 // whether there is a tag (9.2, 9.3).
 func (c *Chip) vlan(f []byte) (ok, tagged bool) {

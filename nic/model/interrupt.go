@@ -12,13 +12,15 @@ type interrupt struct {
 	cause, mask  uint32
 	asserted     atomic.Bool
 	call         bool  // the line rose and nobody was told yet
+	lost         bool  // a fault keeps it quiet until the causes are cleared
+	delayed      bool  // QEMU: a descriptor with IDE was sent
 	quiet        int64 // ITR: not asserted again before
 	rxDue, rxAbs int64
 	txDue, txAbs int64
 }
 
 func (q *interrupt) reset() {
-	q.cause, q.mask, q.quiet = 0, 0, 0
+	q.cause, q.mask, q.quiet, q.lost, q.delayed = 0, 0, 0, false, false
 	q.rxDue, q.rxAbs, q.txDue, q.txAbs = 0, 0, 0, 0
 	q.asserted.Store(false)
 }
@@ -37,17 +39,33 @@ func (c *Chip) Asserted() bool { return c.irq.asserted.Load() }
 // evaluate sets the line from cause and mask, not faster than ITR allows.
 func (c *Chip) evaluate() {
 	q := &c.irq
+	if c.faulty&(1<<FaultStuckInterrupt) != 0 && c.fault[FaultStuckInterrupt].on {
+		q.asserted.Store(true)
+		return
+	}
 	if q.cause&q.mask == 0 {
+		q.lost = false
 		if q.asserted.Load() {
 			q.asserted.Store(false)
 		}
 		return
 	}
-	if q.asserted.Load() || c.now < q.quiet {
+	if q.asserted.Load() || c.now < q.quiet || q.lost {
 		return
+	}
+	if c.faulty != 0 {
+		if c.strike(FaultLostInterrupt) {
+			q.lost = true
+			return
+		}
+		c.strike(FaultStuckInterrupt)
 	}
 	q.asserted.Store(true)
 	q.call = c.cfg.Interrupt != nil
+	if c.qemu {
+		q.quiet = c.now + c.qemuMitigation()
+		return
+	}
 	q.quiet = c.now + int64(c.raw[regs.ITR/4]&0xFFFF)*regs.ITRUnitNanos
 }
 

@@ -26,6 +26,9 @@ func (p *phy) powered() bool {
 
 func (c *Chip) readPHY(n uint32) uint16 {
 	p := &c.phy
+	if c.qemu {
+		return c.qemuPHY(n)
+	}
 	switch n {
 	case regs.PhySTATUS:
 		v := regs.PhyStatus10HD | regs.PhyStatus10FD | regs.PhyStatus100HD | regs.PhyStatus100FD |
@@ -60,6 +63,9 @@ func (c *Chip) readPHY(n uint32) uint16 {
 	case regs.PhyESTATUS:
 		return 3 << 12 // 1000BASE-T, both duplexes
 	case regs.PhyPSSTAT:
+		if c.link && c.info.MAC.IGP() {
+			return igpSpeed1000 | igpLink | igpFD
+		}
 		if c.link {
 			return uint16(regs.PhyPsstatSPEED1000 | regs.PhyPsstatFD | regs.PhyPsstatRESOLVED | regs.PhyPsstatLINK)
 		}
@@ -72,10 +78,56 @@ func (c *Chip) readPHY(n uint32) uint16 {
 	return p.reg[n]
 }
 
+// The PHY-specific status of the 82541 has its own layout.
+const (
+	igpFD        = 1 << 9
+	igpLink      = 1 << 10
+	igpSpeed1000 = 3 << 14
+)
+
+// qemuPHY reads a register of QEMU's PHY, where nothing latches.
+func (c *Chip) qemuPHY(n uint32) uint16 {
+	p := &c.phy
+	switch n {
+	case regs.PhySTATUS:
+		v := regs.PhyStatus10HD | regs.PhyStatus10FD | regs.PhyStatus100HD | regs.PhyStatus100FD |
+			regs.PhyStatusEXTSTAT | regs.PhyStatusMFPS | regs.PhyStatusANCAP | regs.PhyStatusEXTCAP
+		if c.link {
+			v |= regs.PhyStatusLINK
+		}
+		if c.anDone {
+			v |= regs.PhyStatusANDONE
+		}
+		return uint16(v)
+	case regs.PhyID1:
+		return uint16(p.id >> 16)
+	case regs.PhyID2:
+		return uint16(p.id & regs.PhyIDMask)
+	case regs.PhyLPA:
+		v := regs.PhyAna10HD | regs.PhyAna10FD | regs.PhyAna100HD | regs.PhyAna100FD
+		if c.anDone {
+			v |= regs.PhyLpaACK
+		}
+		return uint16(v)
+	case regs.PhyGSTATUS:
+		return uint16(regs.PhyGstatusLPHD | regs.PhyGstatusLPFD | regs.PhyGstatusRROK | regs.PhyGstatusLROK)
+	case regs.PhyPSSTAT:
+		return 0xAC00
+	}
+	return p.reg[n]
+}
+
 func (c *Chip) writePHY(n uint32, v uint16) {
 	p := &c.phy
 	r, ok := regs.PHYLookup(n)
 	if !ok || r.Mode != regs.RW {
+		return
+	}
+	if n == regs.PhyCTRL && c.qemu {
+		p.reg[n] = v &^ uint16(0x3F|regs.PhyCtrlRESET|regs.PhyCtrlANRST)
+		if uint32(v)&(regs.PhyCtrlANRST|regs.PhyCtrlANEN) == regs.PhyCtrlANRST|regs.PhyCtrlANEN {
+			c.renegotiate()
+		}
 		return
 	}
 	if n == regs.PhyCTRL {
@@ -100,14 +152,23 @@ func (c *Chip) writeMDIC(v uint32) {
 	n := v & regs.MdicREGADD >> regs.MdicREGADDShift
 	addr := v & regs.MdicPHYADD >> regs.MdicPHYADDShift
 	c.phy.busy = true
+	if c.strike(FaultMDICStuck) {
+		c.phy.busy = false
+		c.raw[regs.MDIC/4] = out
+		return
+	}
 	switch op := v & regs.MdicOP; {
-	case addr != regs.PhyAddr, op != regs.MdicOPRead && op != regs.MdicOPWrite:
+	case addr != regs.PhyAddr, c.info.Media != regs.Copper, op != regs.MdicOPRead && op != regs.MdicOPWrite:
 		out |= regs.MdicERROR
 	case op == regs.MdicOPRead:
 		out = out&^regs.MdicDATA | uint32(c.readPHY(n))
 	default:
 		c.writePHY(n, uint16(v))
 		c.phy.busy = true // a PHY reset forgets it
+	}
+	if c.qemu {
+		c.phy.busy = false
+		out |= regs.MdicREADY
 	}
 	c.raw[regs.MDIC/4] = out
 	if v&regs.MdicINTEN != 0 {
@@ -124,11 +185,38 @@ func (c *Chip) readMDIC() uint32 {
 	return v
 }
 
-// setLink works out STATUS.LU and raises LSC when it changed: a partner on the
-// cable, the PHY powered and not held in reset, and the MAC told to (SLU).
+// setLink works out STATUS.LU: a partner on the cable, the MAC told to (SLU),
+// and the PHY powered and not held in reset, or fibre negotiating.
 func (c *Chip) setLink() {
+	if c.qemu {
+		c.qemuLink()
+		return
+	}
 	ctrl := c.raw[regs.CTRL/4]
-	up := c.plugged && !c.closed && ctrl&regs.CtrlSLU != 0 && ctrl&regs.CtrlPHYRST == 0 && c.phy.powered()
+	up := c.plugged && !c.closed && !c.gone && ctrl&regs.CtrlSLU != 0
+	if c.info.Media == regs.Copper {
+		up = up && ctrl&regs.CtrlPHYRST == 0 && c.phy.powered()
+	} else {
+		up = up && ctrl&regs.CtrlLRST == 0 && c.raw[regs.TXCW/4]&regs.TxcwANE != 0
+	}
+	c.linkIs(up)
+}
+
+// rxcw is RXCW: what comes in over the fibre (13.4.14).
+func (c *Chip) rxcw() uint32 {
+	switch {
+	case c.info.Media == regs.Copper:
+		return 0
+	case !c.plugged:
+		return regs.RxcwNC
+	case c.link:
+		return regs.RxcwSYNCH | regs.RxcwANC | regs.RxcwC | regs.TxcwFD
+	}
+	return regs.RxcwSYNCH
+}
+
+// linkIs notes the state of the link and raises LSC when it changed.
+func (c *Chip) linkIs(up bool) {
 	if up == c.link {
 		return
 	}

@@ -25,6 +25,7 @@ type ring struct {
 	clean uint32 // published by the stepping goroutine
 	head  uint32
 
+	mid    bool     // the driver's: a frame's end has not been handed over
 	shadow []desc   // each owned descriptor as it was handed over
 	sum    []uint64 // and its buffer's content, where that is watched
 }
@@ -83,9 +84,13 @@ func (c *Chip) enable(r *ring, base uint32) {
 			return
 		}
 	}
+	if c.info.Boundary64K && crosses64K(addr, length) && c.breachReg(RuleBoundary64K, base, "%d bytes at %#x", length, addr) {
+		return
+	}
 	n := length / descBytes
 	r.desc = unsafe.Slice((*desc)(unsafe.Pointer(unsafe.SliceData(mem))), n)
 	r.size = n
+	r.mid = false
 	tail := atomic.LoadUint32(&r.tail)
 	if r.head >= n || tail >= n {
 		if c.breachReg(RuleIndexRange, base+0x10, "head %d and tail %d of %d descriptors", r.head, tail, n) {
@@ -162,11 +167,13 @@ func (c *Chip) fetch(r *ring, i uint32) (desc, bool) {
 // It reports false when the chip stopped.
 func (c *Chip) checkBuffer(r *ring, i uint32, addr uint64, n uint32) bool {
 	h, room, ok := c.arena.BufferAt(addr)
-	if ok && uint32(room) >= n && c.arena.RefsAt(h) != 0 && !c.info.boundary64K {
+	if ok && uint32(room) >= n && c.arena.RefsAt(h) != 0 && (!c.info.Boundary64K || !crosses64K(addr, n)) {
 		return true
 	}
 	return c.suspectBuffer(r, i, addr, n)
 }
+
+func crosses64K(addr uint64, n uint32) bool { return addr>>16 != (addr+uint64(n)-1)>>16 }
 
 // suspectBuffer finds out what is wrong with a buffer, if anything.
 //
@@ -182,7 +189,7 @@ func (c *Chip) suspectBuffer(r *ring, i uint32, addr uint64, n uint32) bool {
 	if c.arena.RefsAt(h) == 0 && c.breachRing(RuleBufferFreed, r, i, "buffer %d is free", h) {
 		return false
 	}
-	return !c.info.boundary64K || addr>>16 == (addr+uint64(n)-1)>>16 ||
+	return !c.info.Boundary64K || !crosses64K(addr, n) ||
 		!c.breachRing(RuleBoundary64K, r, i, "%d bytes at %#x", n, addr)
 }
 

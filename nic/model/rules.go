@@ -41,6 +41,11 @@ const (
 	RuleReservedValue
 	RuleBusy
 	RuleResetPending
+	RuleResetMethod
+	RulePHYReset
+	RuleEEPROMGrant
+	RuleEvenEnd
+	RuleFirstLength
 	RuleClosed
 	RuleUnsupported
 
@@ -82,10 +87,15 @@ var rules = [NumRules]RuleInfo{
 	RuleDelayWithoutTimer:   {"delay-without-timer", "IDE in a descriptor needs a TIDV that is not zero", "13.4.41"},
 	RuleReportWithThreshold: {"report-with-threshold", "every frame reports status (RS) while TXDCTL.WTHRESH is not zero", "3.4.3"},
 	RuleReadOnly:            {"read-only", "a register that cannot be written is not written", "13.4"},
-	RuleUnknownRegister:     {"unknown-register", "only registers that exist are accessed, 32 bits at a time", "13.3"},
+	RuleUnknownRegister:     {"unknown-register", "only registers that the chip has are accessed, 32 bits at a time", "13.3"},
 	RuleReservedValue:       {"reserved-value", "no reserved value is written to a field", "13.4"},
 	RuleBusy:                {"busy", "MDIC and EERD are not written before the last access has finished", "13.4.4, 13.4.7"},
 	RuleResetPending:        {"reset-pending", "only CTRL is read until a reset has finished", "13.4.1"},
+	RuleResetMethod:         {"reset-method", "a chip is reset in the one way that is safe for it: CTRLDUP, or the I/O window on a 64-bit bus", "13.2.2, 14.3"},
+	RulePHYReset:            {"phy-reset", "CTRL.PHYRST comes before CTRL.RST (82541EI)", "13.4.1"},
+	RuleEEPROMGrant:         {"eeprom-grant", "the lines of EECD are moved only while the EEPROM is granted", "13.4.3"},
+	RuleEvenEnd:             {"even-end", "a transmit buffer of more than 4 bytes ends in the upper half of eight bytes (82544 on PCI-X)", ""},
+	RuleFirstLength:         {"first-length", "the first descriptor of a frame has at most 2015 bytes (PCI-X, erratum 10)", ""},
 	RuleClosed:              {"closed", "no register is accessed after the device was given up", ""},
 	RuleUnsupported:         {"unsupported", "the feature is not modelled", ""},
 }

@@ -18,6 +18,18 @@ type breakRule struct {
 	name string
 	do   func(d *driver, s *station)
 	down bool // the chip has not been brought up
+	chip string
+	bus  string
+}
+
+// endAt queues a transmit buffer whose last byte has the low bits given.
+func endAt(low uint64, n int) func(*driver, *station) {
+	return func(d *driver, _ *station) {
+		i := d.queue(makeFrame(farMAC, n, 0), testCmd)
+		d.tx[i].addr += 16 + low - (d.tx[i].addr+uint64(n)-1)%8
+		d.bell()
+		d.step()
+	}
 }
 
 func ringWrite(off, v uint32) func(*driver, *station) {
@@ -251,10 +263,46 @@ var breaks = []breakRule{
 		d.chip.Write(regs.TDT, 1)
 	}},
 	{rule: RuleUnsupported, name: "loopback", do: ringWrite(regs.RCTL, regs.RctlEN|regs.RctlLBMMAC)},
-	{rule: RuleUnsupported, name: "bit-banged EEPROM", do: ringWrite(regs.EECD, regs.EecdCS)},
+	{rule: RuleUnsupported, name: "SPI EEPROM", chip: "82541GI", do: func(d *driver, _ *station) {
+		d.chip.Write(regs.EECD, regs.EecdREQ)
+		d.chip.Write(regs.EECD, regs.EecdREQ|regs.EecdCS)
+	}},
+	{rule: RuleUnsupported, name: "EEPROM write", do: func(d *driver, _ *station) {
+		d.bitBang(5<<6, 3+6, 0) // start, 01
+	}},
+	{rule: RuleEEPROMGrant, name: "not asked for", do: ringWrite(regs.EECD, regs.EecdCS)},
+	{rule: RuleEEPROMGrant, name: "not granted", do: func(d *driver, _ *station) {
+		_ = d.chip.Inject(Fault{Kind: FaultEEPROMStuck})
+		d.chip.Write(regs.EECD, regs.EecdREQ)
+		d.chip.Write(regs.EECD, regs.EecdREQ|regs.EecdCS)
+	}},
+	{rule: RuleResetMethod, name: "in memory on a wide bus", chip: "82544EI", do: ringWrite(regs.CTRL, regs.CtrlRST)},
+	{rule: RuleResetMethod, name: "second copy on a wide bus", chip: "82545EM", do: ringWrite(regs.CTRLDUP, regs.CtrlRST)},
+	{rule: RuleResetMethod, name: "first copy", chip: "82546GB", do: ringWrite(regs.CTRL, regs.CtrlRST)},
+	{rule: RuleResetMethod, name: "I/O window of a GB", chip: "82546GB", do: func(d *driver, _ *station) {
+		d.chip.IO().Write(regs.IOADDR, regs.CTRL)
+		d.chip.IO().Write(regs.IODATA, regs.CtrlRST)
+	}},
+	{rule: RulePHYReset, name: "MAC alone", chip: "82541EI", do: ringWrite(regs.CTRL, regs.CtrlRST)},
+	{rule: RuleEvenEnd, name: "on 0", chip: "82544EI", bus: "pcix133", do: endAt(0, 60)},
+	{rule: RuleEvenEnd, name: "on 3", chip: "82544GC", bus: "pcix66", do: endAt(3, 97)},
+	{rule: RuleFirstLength, name: "2016", chip: "82545EM", bus: "pcix133", do: func(d *driver, _ *station) {
+		d.queue(make([]byte, 1000), 0)
+		d.queue(make([]byte, 1400), testCmd)
+		d.tx[0].word += 1016
+		d.tx[0].addr = d.arena.BusAt(d.txBuf[0], 0)
+		d.bell()
+	}},
+	{rule: RuleUnknownRegister, name: "ITR of an 82544", chip: "82544EI", do: ringWrite(regs.ITR, 1)},
+	{rule: RuleUnknownRegister, name: "EERD of an 82544", chip: "82544GC", do: ringWrite(regs.EERD, 1)},
+	{rule: RuleBoundary64K, name: "ring", chip: "82546GB", down: true, do: func(d *driver, _ *station) {
+		m, _ := d.arena.AllocRing(65536)
+		d.chip.Write(regs.TDBAL, uint32(m.Bus)-128)
+		d.chip.Write(regs.TDLEN, 256)
+		d.chip.Write(regs.TCTL, regs.TctlEN)
+	}},
 	{rule: RuleUnsupported, name: "pause frame", do: ringWrite(regs.TCTL, regs.TctlEN|regs.TctlSWXOFF)},
-	{rule: RuleBoundary64K, name: "tx", do: func(d *driver, _ *station) {
-		d.chip.info.boundary64K = true
+	{rule: RuleBoundary64K, name: "tx", chip: "82545EM", do: func(d *driver, _ *station) {
 		for {
 			i := d.queue(makeFrame(farMAC, 80, 0), testCmd)
 			h := d.txBuf[i]
@@ -271,6 +319,7 @@ var breaks = []breakRule{
 
 func (b *breakRule) run(t *testing.T, cfg Config) *driver {
 	cfg.CheckContent = b.rule == RuleTxContent || b.rule == RuleRxContent
+	cfg.Chip, cfg.Bus = b.chip, b.bus
 	d := newDriver(t, nil, 16, cfg)
 	s := &station{}
 	if !b.down {
@@ -360,7 +409,7 @@ func TestLaxChipSaysNothing(t *testing.T) {
 	for _, b := range breaks {
 		t.Run(b.rule.String()+"/"+b.name, func(t *testing.T) {
 			d := newDriver(t, nil, 16, Config{})
-			lax, err := New(Config{Arena: d.arena, Clock: d.clock, OnBreach: func(x Breach) { t.Error(x) }})
+			lax, err := New(Config{Chip: b.chip, Bus: b.bus, Arena: d.arena, Clock: d.clock, OnBreach: func(x Breach) { t.Error(x) }})
 			if err != nil {
 				t.Fatal(err)
 			}

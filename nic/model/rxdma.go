@@ -72,7 +72,7 @@ func (c *Chip) available() uint32 {
 }
 
 func (c *Chip) room() int {
-	if !c.rx.on.Load() || !c.link {
+	if !c.rx.on.Load() || !c.link || c.qemu && (c.refusing() || c.faulty&noDMA != 0) {
 		return 0
 	}
 	return int(c.available() / c.rxState.perFrame)
@@ -80,8 +80,11 @@ func (c *Chip) room() int {
 
 // deliver takes a frame from the cable.
 func (c *Chip) deliver(f []byte, bad FrameError) bool {
+	if c.qemu {
+		return c.deliverQEMU(f, bad)
+	}
 	r, s := &c.rx, &c.rxState
-	if !r.on.Load() || !c.link {
+	if !r.on.Load() || !c.link || c.faulty&rxFaults != 0 && c.rxFault() {
 		return false
 	}
 	n := uint32(len(f)) + fcsBytes
@@ -90,7 +93,7 @@ func (c *Chip) deliver(f []byte, bad FrameError) bool {
 	if (bad != 0 || n < minFrame || n > s.longest) && !c.oddFrame(n, bad) || n < 18 {
 		return false
 	}
-	dst := binary.LittleEndian.Uint64(f) & broadcast
+	dst := frameDst(f)
 	ok, hashed := c.accept(dst)
 	if !ok {
 		return false
@@ -314,7 +317,7 @@ func (c *Chip) filled(i uint32, word uint64) {
 	r.head = next
 	if s.threshold == 0 && s.held == 0 {
 		c.publish32(&r.clean, next)
-		c.publish64(&r.desc[i].word, word)
+		c.writeBack(&r.desc[i].word, word, FaultRxNoWriteBack)
 		return
 	}
 	r.shadow[i].word = word
@@ -334,7 +337,7 @@ func (c *Chip) flushRx() {
 		slot := &r.desc[i].word
 		i = r.after(i)
 		c.publish32(&r.clean, i)
-		c.publish64(slot, word)
+		c.writeBack(slot, word, FaultRxNoWriteBack)
 	}
 }
 

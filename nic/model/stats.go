@@ -53,10 +53,32 @@ var wideLow, isWide = func() (lo [statWords]uint8, wide [statWords]bool) {
 	return lo, wide
 }()
 
+// keepsQEMU marks narrow counters that QEMU does not clear.
+var keepsQEMU = func() (keeps [statWords]bool) {
+	for _, s := range regs.Stats() {
+		keeps[(s.Lo-statBase)/4] = !s.ClearsQEMU && !s.Wide()
+	}
+	return keeps
+}()
+
+// countRxQEMU counts a received frame: totals are the good ones, bins go by
+// the length reported.
+func (c *Chip) countRxQEMU(n, reported uint32, dst uint64) {
+	s := &c.stats
+	s[sTPR]++
+	s[sTOR] += uint64(n) + fcsBytes
+	c.countRx(n+fcsBytes, dst)
+	s[sPRC64+sizeBin(n+fcsBytes)]--
+	s[sPRC64+sizeBin(reported)]++
+}
+
 // readStat reads a counter and clears it. A wide counter is cleared by the
 // read of its high word; a narrow one sticks at its largest value (13.7).
 func (c *Chip) readStat(off uint32) uint32 {
 	i := (off - statBase) / 4
+	if c.qemu && keepsQEMU[i] {
+		return uint32(min(c.stats[i], 1<<32-1))
+	}
 	if isWide[i] {
 		return uint32(c.stats[i])
 	}

@@ -26,10 +26,11 @@ type txState struct {
 	threshold uint32 // TXDCTL.WTHRESH in descriptors
 	held      uint32 // reports waiting for it
 	buf       []byte // a frame that cannot be sent from where it lies
+	early     []earlyFrame
 }
 
 // drop forgets what is under way.
-func (s *txState) drop() { s.n, s.held, s.bad, s.fetched = 0, 0, 0, 0 }
+func (s *txState) drop() { s.n, s.held, s.bad, s.fetched, s.early = 0, 0, 0, 0, nil }
 
 // handOverTx checks the transmit descriptors from first up to last.
 func (c *Chip) handOverTx(first, last uint32) bool {
@@ -53,12 +54,29 @@ func (c *Chip) handOverTx(first, last uint32) bool {
 		case !c.checkBuffer(t, i, d.addr, n):
 			return false
 		}
+		if c.busRules && !c.checkBus(i, d.addr, n) {
+			return false
+		}
+		t.mid = d.word&txEOP == 0
 		t.shadow[i] = d
 		if c.content {
 			t.sum[i] = digest(c.arena.DMA(d.addr, int(n)))
 		}
 	}
 	return true
+}
+
+// maxFirst is the most bytes of a frame's first descriptor on PCI-X (erratum
+// 10 of the family's specification updates).
+const maxFirst = 2015
+
+// checkBus checks what PCI-X asks of a transmit descriptor.
+func (c *Chip) checkBus(i uint32, addr uint64, n uint32) bool {
+	if !c.tx.mid && n > maxFirst && c.breachRing(RuleFirstLength, &c.tx, i, "%d bytes", n) {
+		return false
+	}
+	return !c.info.EvenEnd || n <= 4 || (addr+uint64(n)-1)&4 != 0 ||
+		!c.breachRing(RuleEvenEnd, &c.tx, i, "%d bytes at %#x end at %#x", n, addr, addr+uint64(n)-1)
 }
 
 func (c *Chip) checkCommand(i uint32, w uint64) bool {
@@ -81,12 +99,21 @@ func (c *Chip) checkCommand(i uint32, w uint64) bool {
 // next takes the next frame off the ring, or nil. The frame before it is given
 // back first: its bytes have been on the cable by now.
 func (c *Chip) next() []byte {
+	if c.qemu {
+		return c.outbox.next(c.plugged)
+	}
 	c.finishTx()
 	t, s := &c.tx, &c.txState
 	s.bad = 0
+	if c.faulty&(1<<FaultEarlyWriteBack) != 0 || s.early != nil {
+		return c.nextEarly()
+	}
 	for t.on.Load() && c.link {
 		tail := atomic.LoadUint32(&t.tail)
 		if t.head == tail {
+			return nil
+		}
+		if c.faulty&txFaults != 0 && c.txFault() {
 			return nil
 		}
 		if s.fetched == t.head && !c.prefetch(tail, txCache) {
@@ -111,8 +138,36 @@ func (c *Chip) next() []byte {
 			c.finishTx()
 			continue
 		}
-		c.countTx(n+fcsBytes, binary.LittleEndian.Uint64(f)&broadcast)
+		c.countSent(f)
 		return f
+	}
+	return nil
+}
+
+// countSent counts a frame that leaves.
+func (c *Chip) countSent(f []byte) {
+	c.countTx(uint32(len(f))+fcsBytes, frameDst(f))
+}
+
+// wholeFrame is the descriptors of the frame at the ring's head, fetched and
+// checked, or nil while its end has not been handed over.
+func (c *Chip) wholeFrame() (parts []desc) {
+	t := &c.tx
+	tail := atomic.LoadUint32(&t.tail)
+	for i := t.head; i != tail; i = t.after(i) {
+		d, ok := c.fetch(t, i)
+		n := uint32(d.word & txLength)
+		if !ok {
+			return nil
+		}
+		if c.strict && n > 0 && n <= maxTx && d.addr != 0 {
+			if _, ok = c.txBytes(i, d.addr, n); !ok {
+				return nil
+			}
+		}
+		if parts = append(parts, d); d.word&txEOP != 0 {
+			return parts
+		}
 	}
 	return nil
 }
@@ -189,7 +244,7 @@ func (c *Chip) gather(tail uint32) (frame []byte, more bool) {
 		c.finishTx()
 		return nil, t.on.Load()
 	}
-	c.countTx(uint32(len(buf))+fcsBytes, binary.LittleEndian.Uint64(buf)&broadcast)
+	c.countSent(buf)
 	return buf, true
 }
 
@@ -206,10 +261,7 @@ func (c *Chip) edit(f []byte, w uint64) []byte {
 		}
 	}
 	if w&txVLE != 0 && c.raw[regs.CTRL/4]&regs.CtrlVME != 0 && len(f) >= 12 {
-		f = append(f, 0, 0, 0, 0)
-		copy(f[16:], f[12:])
-		binary.BigEndian.PutUint16(f[12:], uint16(c.raw[regs.VET/4]))
-		binary.BigEndian.PutUint16(f[14:], uint16(w>>txVLANShift))
+		f = c.insertTag(f, uint16(w>>txVLANShift))
 	}
 	if w&txIFCS == 0 {
 		// Software brought the frame check sequence along.
@@ -231,6 +283,15 @@ func (c *Chip) edit(f []byte, w uint64) []byte {
 			return nil
 		}
 	}
+	return f
+}
+
+// insertTag puts a VLAN tag in.
+func (c *Chip) insertTag(f []byte, tci uint16) []byte {
+	f = append(f, 0, 0, 0, 0)
+	copy(f[16:], f[12:])
+	binary.BigEndian.PutUint16(f[12:], uint16(c.raw[regs.VET/4]))
+	binary.BigEndian.PutUint16(f[14:], tci)
 	return f
 }
 
@@ -284,7 +345,7 @@ func (c *Chip) sent(i uint32, word uint64) {
 	if s.threshold == 0 && s.held == 0 {
 		c.publish32(&t.clean, next)
 		if word&txRS != 0 {
-			c.publish64(&t.desc[i].word, word|txDD)
+			c.writeBack(&t.desc[i].word, word|txDD, FaultTxNoWriteBack)
 			if !delayed {
 				c.irq.cause |= regs.IcrTXDW
 			}
@@ -315,7 +376,7 @@ func (c *Chip) flushTx() {
 		i = t.after(i)
 		c.publish32(&t.clean, i)
 		if word&txRS != 0 {
-			c.publish64(slot, word|txDD)
+			c.writeBack(slot, word|txDD, FaultTxNoWriteBack)
 		}
 	}
 }

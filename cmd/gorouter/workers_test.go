@@ -22,8 +22,9 @@ import (
 )
 
 // star is a router of software ports, each with a station at the far end and
-// streams to each other port. Ports go to workers in turn.
-func star(t *testing.T, ports, workers int, thread bool, poll string, count int) *box {
+// streams of so many frames (0: no end) at a rate (0: all that goes) to each
+// other port. Ports go to workers in turn.
+func star(t *testing.T, ports, workers int, thread bool, poll string, count, rate int) *box {
 	t.Helper()
 	var y strings.Builder
 	fmt.Fprintf(&y, "workers: %d\npoll: {%s}\nbuffers: {count: 16384}\nports:\n", workers, poll)
@@ -34,7 +35,7 @@ func star(t *testing.T, ports, workers int, thread bool, poll string, count int)
 	for i := range ports {
 		for k := range ports {
 			if i != k {
-				fmt.Fprintf(&y, "    - {name: s%d-%d, port: p%d, src: 10.0.%d.2, dst: [10.0.%d.2, 10.0.%d.3], flows: 16, count: %d}\n", i, k, i, i, k, k, count)
+				fmt.Fprintf(&y, "    - {name: s%d-%d, port: p%d, src: 10.0.%d.2, dst: [10.0.%d.2, 10.0.%d.3], flows: 16, count: %d, rate: %d}\n", i, k, i, i, k, k, count, rate)
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func TestCrossingTraffic(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ports, %d workers, threads %v, %s", c.ports, c.workers, c.thread, c.poll), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			const count = 3000
-			b := star(t, c.ports, c.workers, c.thread, c.poll, count)
+			b := star(t, c.ports, c.workers, c.thread, c.poll, count, 0)
 			if err := b.start(); err != nil {
 				t.Fatal(err)
 			}
@@ -155,6 +156,10 @@ func TestCrossingTraffic(t *testing.T) {
 			if received == 0 || sent != received+lost {
 				t.Errorf("%d sent, %d received, drops %v", sent, received, r.Drops)
 			}
+			sleeps := c.thread && strings.Contains(c.poll, "interrupt")
+			if (r.Polls.Sleeps > 0) != sleeps || sleeps && r.Polls.Wakeups == 0 {
+				t.Errorf("sleeping expected: %v; %+v", sleeps, r.Polls)
+			}
 			if len(r.Workers) != c.workers {
 				t.Errorf("%d workers in the report", len(r.Workers))
 			}
@@ -170,10 +175,45 @@ func TestCrossingTraffic(t *testing.T) {
 	}
 }
 
+// The interrupt of a chip wakes the worker: frames that come one by one cross
+// at once, not when the longest sleep of 100 ms is over, and the router does
+// nothing in between.
+func TestSparseTrafficThroughASleepingRouter(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const count = 30
+	b := star(t, 2, 2, true, "idle: interrupt", count, 40)
+	if err := b.start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all frames", func() bool {
+		n := uint64(0)
+		for _, st := range b.stations {
+			n += st.Sink().Totals().Streams
+		}
+		return n == 2*count
+	})
+	b.halt()
+	for _, st := range b.stations {
+		for _, x := range st.Sink().Results() {
+			if x.Packets > 0 && (x.Latency == nil || x.Latency.Avg > 40*time.Millisecond) {
+				t.Errorf("stream %s: latency %+v", x.Stream, x.Latency)
+			}
+		}
+	}
+	r := conserved(t, b)
+	t.Logf("%+v", r.Polls)
+	if r.Polls.Wakeups < count || r.Polls.Rounds > 500*count {
+		t.Errorf("%+v", r.Polls)
+	}
+	if err := b.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Options of the rings change under traffic, and the ring does what they say.
 func TestRingOptionsChangeUnderTraffic(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	b := star(t, 2, 2, false, "idle: backoff", 0)
+	b := star(t, 2, 2, false, "idle: backoff", 0, 0)
 	if err := b.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +283,7 @@ func anySettings(r *rand.Rand, ports int) []dataplane.Setting {
 	all := []dataplane.Setting{
 		{Name: "poll.weight", Value: number(1, 300)}, {Name: "poll.vector", Value: number(1, 64)},
 		{Name: "poll.budget", Value: number(1, 1000)}, {Name: "poll.time_limit", Value: number(10, 3000) + "us"},
-		{Name: "poll.idle", Value: pick("spin", "backoff", "interrupt")}, {Name: "poll.idle_max", Value: number(1, 2000) + "us"},
+		{Name: "poll.idle", Value: pick("spin", "backoff", "interrupt", "interrupt")}, {Name: "poll.idle_max", Value: number(1, 2000) + "us"},
 		{Name: port + "weight", Value: pick("auto", "1", "64", "1000")},
 		{Name: port + "rx.replenish", Value: number(1, 300)}, {Name: port + "rx.replenish_at", Value: pick("turn", "end")},
 		{Name: port + "rx.copybreak", Value: number(0, 300)},
@@ -263,7 +303,7 @@ func TestSoak(t *testing.T) {
 	const ports = 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	b := star(t, ports, 3, true, "idle: interrupt", 0)
+	b := star(t, ports, 3, true, "idle: interrupt", 0, 8000)
 	if err := b.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +384,7 @@ func TestSoak(t *testing.T) {
 	}
 	b.halt()
 	r := conserved(t, b)
-	if r.Forwarded == 0 || r.Polls.Naps == 0 {
+	if r.Forwarded == 0 || r.Polls.Naps == 0 || r.Polls.Sleeps == 0 {
 		t.Errorf("forwarded %d, %+v", r.Forwarded, r.Polls)
 	}
 	totals := pktgen.SinkTotals{}

@@ -34,6 +34,17 @@ type tunedTx struct {
 func (q *tunedTx) Options() tx.Options    { return q.opts }
 func (q *tunedTx) Configure(o tx.Options) { q.opts = o; q.changes++ }
 
+// twoWorkersWith is twoWorkers with queues that the caller makes of wires.
+func twoWorkersWith(t testing.TB, c *clock.Clock, queues func(i int, w *wire) (rx.Queue, tx.Queue)) *lab {
+	return newLabWith(t, queues, func(k *Config) {
+		if c != nil {
+			k.Clock = c
+		}
+		k.Workers = NewWorkers(k.Arena, k.FIB, k.Clock, 2)
+		k.Assign = []int{0, 1, 0}
+	})
+}
+
 // newTuned is a lab with two workers; the queues of ports 0 and 1 have options,
 // those of port 2 have none.
 func newTuned(t testing.TB, c *clock.Clock) (l *lab, rxs []*tunedRx, txs []*tunedTx) {

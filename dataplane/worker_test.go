@@ -17,9 +17,7 @@ import (
 	"gorouter/clock"
 	"gorouter/fib"
 	"gorouter/internal/inet"
-	"gorouter/rx"
 	"gorouter/skb"
-	"gorouter/tx"
 )
 
 // twoWorkers is a lab whose ports 0 and 2 belong to one worker and whose port
@@ -34,17 +32,6 @@ func twoWorkersOf(t testing.TB, c *clock.Clock, change ...func(*Config)) *lab {
 		k.Workers = NewWorkers(k.Arena, k.FIB, k.Clock, 2)
 		k.Assign = []int{0, 1, 0}
 	})...)
-}
-
-// twoWorkersWith is twoWorkers with queues that the caller makes of wires.
-func twoWorkersWith(t testing.TB, c *clock.Clock, queues func(i int, w *wire) (rx.Queue, tx.Queue)) *lab {
-	return newLabWith(t, queues, func(k *Config) {
-		if c != nil {
-			k.Clock = c
-		}
-		k.Workers = NewWorkers(k.Arena, k.FIB, k.Clock, 2)
-		k.Assign = []int{0, 1, 0}
-	})
 }
 
 // until waits for a condition that goroutines bring about. The deadline only

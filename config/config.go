@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/nic/model"
@@ -33,6 +34,7 @@ type Config struct {
 	File    string // as given to Load or Parse
 	Workers []Worker
 	Poll    dataplane.Options
+	Neigh   neigh.Options
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
 	Buffers   skb.Options
 	Ports     []Port // in file order; a port's place is its index in the router

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/nic/model"
@@ -86,7 +87,7 @@ func TestDefaults(t *testing.T) {
 	buffers := skb.OptionTable.Defaults()
 	buffers.DeviceMax, buffers.RingBytes = 1522, 2<<20
 	want := &Config{
-		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), Buffers: buffers,
+		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), Neigh: neigh.OptionTable.Defaults(), Buffers: buffers,
 		Ports: []Port{{
 			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelTable.Defaults(),
 			Impair: model.ImpairmentTable.Defaults(), Flap: FlapTable.Defaults(),
@@ -102,6 +103,10 @@ func TestFull(t *testing.T) {
 	c, err := Load("testdata/good/full.yaml")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.Neigh != (neigh.Options{Max: 1024, GCSoft: 512, GCStale: 2 * time.Minute, Reachable: 20 * time.Second, Retransmit: 250 * time.Millisecond,
+		Unicast: 1, Broadcast: 5, Negative: 10 * time.Second, RequestRate: 50, Hold: 32}) {
+		t.Errorf("neigh: %+v", c.Neigh)
 	}
 	if c.Poll != (dataplane.Options{Weight: 16, Vector: 1, Budget: 1000, Limit: 1500 * time.Microsecond, Idle: "spin", IdleMax: 50 * time.Microsecond}) {
 		t.Errorf("poll %+v", c.Poll)
@@ -266,6 +271,7 @@ func TestReference(t *testing.T) {
 		keys = append(keys, names(k)...)
 	}
 	keys = append(keys, dataplane.OptionTable.Names()...)
+	keys = append(keys, neigh.OptionTable.Names()...)
 	keys = append(keys, skb.OptionTable.Names()...)
 	keys = append(keys, rx.OptionTable.Names()...)
 	keys = append(keys, tx.OptionTable.Names()...)

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/nic/model"
 	"gorouter/rx"
 	"gorouter/skb"
@@ -20,6 +21,7 @@ func (d *decoder) top(n *yaml.Node) {
 	c := d.cfg
 	c.Workers = []Worker{{CPU: AnyCPU}}
 	c.Poll = dataplane.OptionTable.Defaults()
+	c.Neigh = neigh.OptionTable.Defaults()
 	c.Buffers = skb.OptionTable.Defaults()
 	f, ok := d.fields(n, "", names(topKeys))
 	if !ok {
@@ -34,6 +36,9 @@ func (d *decoder) top(n *yaml.Node) {
 	}
 	if v := f["poll"]; v != nil {
 		options(d, v, "poll", dataplane.OptionTable, &c.Poll)
+	}
+	if v := f["neigh"]; v != nil {
+		options(d, v, "neigh", neigh.OptionTable, &c.Neigh)
 	}
 	if v := f["buffers"]; v != nil {
 		options(d, v, "buffers", skb.OptionTable, &c.Buffers)

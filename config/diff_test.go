@@ -34,8 +34,9 @@ routes:
   - {prefix: 10.0.0.0/8, via: [{gateway: 192.0.2.2, port: p0}]}
 neighbors: [{address: 192.0.2.2, mac: 02:00:00:00:00:02, port: p0}]
 `, nil},
-		"options": {replace("weight: 64", "weight: 32, idle: spin", "ring: 256", "ring: 512, replenish: 8"), []string{
+		"options": {replace("weight: 64", "weight: 32, idle: spin}\nneigh: {delay: 1s, hold: 4", "ring: 256", "ring: 512, replenish: 8"), []string{
 			"~ poll.weight: 64 -> 32", "~ poll.idle: backoff -> spin",
+			"!~ neigh.delay: 5s -> 1s", "!~ neigh.hold: 8 -> 4",
 			"!~ ports.p0.rx.ring: 256 -> 512", "~ ports.p0.rx.replenish: 16 -> 8",
 		}},
 		"routes and neighbours": {replace("via: 192.0.2.2}", "via: 192.0.2.3}", "10.1.0.0/16", "10.2.0.0/16", ":02}", ":03}"), []string{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
@@ -24,6 +25,7 @@ func Reference(w io.Writer) error {
 		{"router.yaml", topKeys},
 		{"workers", workerKeys},
 		{"poll", rows(dataplane.OptionTable)},
+		{"neigh", rows(neigh.OptionTable)},
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},
 		{"ports.NAME.model", rows(ModelTable)},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
 	"gorouter/internal/option"
@@ -65,6 +66,7 @@ func (c *Config) tree() item {
 	return item{kids: []item{
 		workers,
 		{name: "poll", kids: leaves(dataplane.OptionTable, c.Poll)},
+		{name: "neigh", kids: leaves(neigh.OptionTable, c.Neigh)},
 		{name: "buffers", kids: leaves(skb.OptionTable, c.Buffers)},
 		ports, routes, neighbors,
 		{name: "pktgen", kids: []item{streams}},

@@ -42,10 +42,19 @@ func (w *Worker) arp(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16) {
 	case ifc.has(spa):
 		// Somebody else uses our address (RFC 5227). The request is still
 		// answered, as a defence.
-		w.r.neigh.Counts.Conflicts.Add(1)
-	case spa != 0 && ifc.onLink(spa) && !ifc.onBroadcast(spa):
-		w.r.neigh.Hear(neigh.Heard{Port: portIndex, Addr: from4(spa), MAC: sha,
-			Reply: op == arpReply, ForUs: forUs && op == arpRequest}, w.now)
+		w.r.conflict(portIndex, spa, sha)
+	case spa == 0:
+		w.r.probed(portIndex, tpa, sha, w.now)
+	case !w.ifs.isOwn(spa) && !ifc.onBroadcast(spa):
+		heard := neigh.Heard{Port: portIndex, Addr: from4(spa), MAC: sha, Reply: op == arpReply, Gratuitous: spa == tpa}
+		if heard.Reply {
+			// A question about a gateway outside the port's networks may have
+			// gone out with another port's address.
+			heard.ForUs = m.Flags&skb.FlagLinkMulticast == 0 && w.ifs.isOwn(tpa)
+		} else {
+			heard.ForUs = forUs && ifc.onLink(spa)
+		}
+		w.r.neigh.Hear(heard, w.now)
 	}
 	if op != arpRequest {
 		w.drop(h, skb.ArpConsumed)
@@ -68,27 +77,32 @@ func (w *Worker) arp(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16) {
 	w.emit(portIndex, h)
 }
 
-// sendRequest asks for a neighbour's address. Owner of the port's transmit
-// queue or not: emit finds the way.
+// sendRequest asks for a neighbour's address.
 func (w *Worker) sendRequest(q neigh.Question) {
+	dst := addr4(q.Addr)
+	w.sendARP(q.Port, q.To, w.r.ifaces.Load().sourceFor(q.Port, dst), dst)
+}
+
+// sendARP sends a request that says spa is ours and asks who has tpa. Owner of
+// the port's transmit queue or not: emit finds the way.
+func (w *Worker) sendARP(portIndex uint16, to inet.MAC, spa, tpa uint32) {
 	h := w.cache.Alloc()
 	if h == skb.None {
 		return // asked again when the answer does not come
 	}
-	ifc := &w.r.ifaces.Load().ifs[q.Port]
+	ifc := &w.r.ifaces.Load().ifs[portIndex]
 	b := w.arena.Put(h, arpEnd)
 	m := w.arena.Meta(h)
 	m.Flags = skb.FlagLocal
-	dst := addr4(q.Addr)
-	copy(b[0:6], q.To[:])
+	copy(b[0:6], to[:])
 	copy(b[6:12], ifc.hw[:])
 	binary.BigEndian.PutUint16(b[12:], inet.EtherARP)
 	copy(b[arpHardware:], arpFixed[:])
 	binary.BigEndian.PutUint16(b[arpOp:], arpRequest)
 	copy(b[arpSHA:], ifc.hw[:])
-	binary.BigEndian.PutUint32(b[arpSPA:], w.r.ifaces.Load().sourceFor(q.Port, dst))
+	binary.BigEndian.PutUint32(b[arpSPA:], spa)
 	clear(b[arpTHA:arpTPA])
-	binary.BigEndian.PutUint32(b[arpTPA:], dst)
+	binary.BigEndian.PutUint32(b[arpTPA:], tpa)
 	w.stats.Live.Originated++
-	w.emit(q.Port, h)
+	w.emit(portIndex, h)
 }

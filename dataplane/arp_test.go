@@ -153,7 +153,7 @@ func TestAnUnaskedAnswerMakesNoEntryButUpdatesOne(t *testing.T) {
 		t.Errorf("the announcement did not wake what waits: %v", got)
 	}
 	for _, n := range l.r.Neighbours().All() {
-		if n.Addr.String() == "198.51.100.77" && (n.MAC != hostMAC[2] || n.State != neigh.Reachable) {
+		if n.Addr.String() == "198.51.100.77" && (n.MAC != hostMAC[2] || n.State != neigh.Stale) {
 			t.Errorf("%+v", n)
 		}
 	}

@@ -133,6 +133,9 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 		}
 	}
 	switch a.State {
+	case fib.Stale:
+		w.uses.Note(a.Index)
+		w.leave(h, m, a)
 	case fib.Reachable:
 		w.leave(h, m, a)
 	case fib.Incomplete:
@@ -141,9 +144,13 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 	case fib.Failed:
 		w.refuse(h, skb.NeighFailed, icmpUnreachable, codeHostUnreachable)
 	default:
+		if w.r.neigh.Busy(w.now) {
+			w.drop(h, skb.NeighRequestRate)
+			return
+		}
 		adj, q, ask, ok := w.r.neigh.Need(a.Port, next, w.now)
 		if !ok {
-			w.drop(h, skb.NeighTableFull)
+			w.drop(h, w.noNeighbour())
 			return
 		}
 		w.hold(h, adj, a.Port, next)

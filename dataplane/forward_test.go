@@ -146,7 +146,7 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 	}
 	// What only other tests can bring about.
 	for _, r := range []skb.Reason{
-		skb.NeighQueueFull, skb.NeighFailed, skb.NeighTableFull, // neigh_test.go
+		skb.NeighQueueFull, skb.NeighFailed, skb.NeighTableFull, skb.NeighRequestRate, // neigh_test.go
 		skb.TxRingFull, skb.TxLinkDown, skb.HandoffFull, skb.Shutdown, // worker_test.go
 	} {
 		seen[r] = true

@@ -173,6 +173,7 @@ func newLabWith(t testing.TB, queues func(i int, w *wire) (rx.Queue, tx.Queue), 
 	l := &lab{t: t, arena: arena, fib: fib.New(fib.Options{Seed: 1}), clk: clock.Virtual()}
 	c := Config{Arena: arena, FIB: l.fib, Clock: l.clk, Options: OptionTable.Defaults(), Neigh: neigh.DefaultOptions(),
 		Assign: []int{0, 0, 0}}
+	c.Neigh.Announce = 0 // tests that want announcements say so
 	for _, f := range change {
 		f(&c)
 	}

@@ -3,13 +3,13 @@ package dataplane
 import (
 	"net/netip"
 
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/skb"
 )
 
 const (
 	holdQueues = 256 // neighbours a worker can hold packets for
-	holdDepth  = 8   // packets held for one neighbour; the newest win
 	// holdShare is the part of all buffers that the workers together may hold
 	// for neighbours, as a divisor: whoever scans a silent network must not
 	// take the buffers away from the rings.
@@ -25,7 +25,7 @@ type holdQueue struct {
 	next netip.Addr
 	n    int
 	head int
-	pkts [holdDepth]skb.Handle
+	pkts [neigh.MaxHold]skb.Handle
 }
 
 // holdTable is a worker's packets that wait for neighbours, bounded in every
@@ -33,9 +33,16 @@ type holdQueue struct {
 // ones. It is an open-addressed table of adjacencies.
 type holdTable struct {
 	queues [holdQueues]holdQueue
+	depth  int // packets held for one neighbour; the newest win
 	used   int // queues in use
 	total  int // packets in them
 	limit  int // most packets in them
+}
+
+// setDepth says how many packets may wait for one neighbour.
+func (t *holdTable) setDepth(n int) {
+	t.depth = n
+	t.limit = max(t.limit, n)
 }
 
 // reset empties the table; it does not free what was in it.
@@ -75,13 +82,13 @@ func (w *Worker) hold(h skb.Handle, adj uint32, port uint16, next netip.Addr) {
 		q.adj, q.port, q.next = adj, port, next
 		t.used++
 	}
-	if q.n == holdDepth || t.total >= t.limit {
+	if q.n == t.depth || t.total >= t.limit {
 		w.drop(q.pkts[q.head], skb.NeighQueueFull)
-		q.head = (q.head + 1) % holdDepth
+		q.head = (q.head + 1) % neigh.MaxHold
 		q.n--
 		t.total--
 	}
-	q.pkts[(q.head+q.n)%holdDepth] = h
+	q.pkts[(q.head+q.n)%neigh.MaxHold] = h
 	q.n++
 	t.total++
 	if skb.Debug {
@@ -92,7 +99,7 @@ func (w *Worker) hold(h skb.Handle, adj uint32, port uint16, next netip.Addr) {
 // releaseHeld looks at every queue after a neighbour changed: packets for one
 // that answered go out, those for one that failed are refused.
 func (w *Worker) releaseHeld() {
-	if w.held.used == 0 {
+	if !w.heldMoved() {
 		return
 	}
 	// Refusing a packet may hold the ICMP error, so the old table is put
@@ -114,6 +121,30 @@ func (w *Worker) releaseHeld() {
 	}
 }
 
+// heldMoved reports whether any queue's wait is over. While somebody scans a
+// silent network, neighbours fail all the time, and hardly one of them has
+// packets here.
+func (w *Worker) heldMoved() bool {
+	if w.held.used == 0 {
+		return false
+	}
+	for i := range w.held.queues {
+		q := &w.held.queues[i]
+		if q.adj != 0 && q.state(w.reader.Adjacency(q.adj)) != fib.Incomplete {
+			return true
+		}
+	}
+	return false
+}
+
+// noNeighbour is why there is no entry for a new neighbour.
+func (w *Worker) noNeighbour() skb.Reason {
+	if w.r.neigh.Busy(w.now) {
+		return skb.NeighRequestRate
+	}
+	return skb.NeighTableFull
+}
+
 // state is what is known of the neighbour a queue waits for; a is the present
 // record of its adjacency.
 func (q *holdQueue) state(a *fib.Adjacency) fib.State {
@@ -129,8 +160,11 @@ func (w *Worker) release(q *holdQueue) {
 	a := w.reader.Adjacency(q.adj)
 	state := q.state(a)
 	for k := range q.n {
-		h := q.pkts[(q.head+k)%holdDepth]
+		h := q.pkts[(q.head+k)%neigh.MaxHold]
 		switch state {
+		case fib.Stale:
+			w.uses.Note(q.adj)
+			w.leave(h, w.arena.Meta(h), a)
 		case fib.Reachable:
 			w.leave(h, w.arena.Meta(h), a)
 		case fib.Incomplete:
@@ -145,7 +179,7 @@ func (t *holdTable) each(f func(skb.Handle)) {
 	for i := range t.queues {
 		q := &t.queues[i]
 		for k := range q.n {
-			f(q.pkts[(q.head+k)%holdDepth])
+			f(q.pkts[(q.head+k)%neigh.MaxHold])
 		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"gorouter/skb"
 )
 
+// holdDepth is the default of neigh.hold.
+const holdDepth = 8
+
 // Somebody scans a silent network: no host gets many buffers, and all of them
 // together only their share.
 func TestAScanIsBounded(t *testing.T) {
@@ -129,5 +132,17 @@ func TestHeldPacketsOfTheRestStayWhenOneAnswers(t *testing.T) {
 	}
 	if w := l.r.workers[0]; w.held.total != 4 || w.held.used != 2 {
 		t.Errorf("%d packets in %d queues stay", w.held.total, w.held.used)
+	}
+}
+
+// However few buffers there are for all, one neighbour's may be as many as asked.
+func TestHoldDepthRaisesTheLimitOfAll(t *testing.T) {
+	h := holdTable{limit: 4}
+	if h.setDepth(neigh.MaxHold); h.limit != neigh.MaxHold || h.depth != neigh.MaxHold {
+		t.Errorf("limit %d, depth %d", h.limit, h.depth)
+	}
+	h = holdTable{limit: 100}
+	if h.setDepth(8); h.limit != 100 {
+		t.Errorf("limit %d", h.limit)
 	}
 }

@@ -235,10 +235,46 @@ func TestAMovedHostAndANewOwnAddress(t *testing.T) {
 }
 
 func TestNeighbourTableFullIsItsOwnDrop(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Neigh.Max = 3 })
+	l.run(numbered(t, "198.51.100.77", 1), numbered(t, "198.51.100.78", 2))
+	if d := l.drops(); !maps.Equal(d, map[string]uint64{"neigh_table_full": 2}) {
+		t.Errorf("drops %v", d)
+	}
+}
+
+// Where there is room for one that does not answer, the newest has it, and who
+// waited for the one before is told.
+func TestTheNewestUnresolvedNeighbourMakesItsRoom(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.Neigh.Max = 4 })
 	l.run(numbered(t, "198.51.100.77", 1), numbered(t, "198.51.100.78", 2))
-	if d := l.drops(); !maps.Equal(d, map[string]uint64{"neigh_table_full": 1}) {
+	if d := l.drops(); !maps.Equal(d, map[string]uint64{"neigh_failed": 1}) || len(l.out(0)) != 1 {
 		t.Errorf("drops %v", d)
+	}
+	l.runAt(1, answer("198.51.100.78", hostMAC[2]))
+	if got := ids(l.out(1)); len(got) != 1 || got[0] != 2 {
+		t.Errorf("left %v", got)
+	}
+}
+
+func TestTooManyNewNeighboursIsItsOwnDrop(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Neigh.RequestRate = 10 })
+	var in [][]byte
+	for i := range 20 {
+		in = append(in, numbered(t, fmt.Sprintf("198.51.100.%d", 100+i), i))
+	}
+	l.run(in...)
+	if n := requests(l.out(1)); n != 5 { // half of a second's
+		t.Errorf("%d requests, want 5", n)
+	}
+	if d := l.drops(); !maps.Equal(d, map[string]uint64{"neigh_request_rate": 15}) {
+		t.Errorf("drops %v", d)
+	}
+	// What is known is not bounded by it, and a little later there is room.
+	l.run(numbered(t, "198.51.100.2", 99))
+	l.pass(time.Second / 10)
+	l.run(numbered(t, "198.51.100.119", 100))
+	if out := l.out(1); len(ids(out)) != 1 || requests(out) != 1 {
+		t.Errorf("left %v and %d requests", ids(out), requests(out))
 	}
 }
 
@@ -257,15 +293,28 @@ func TestReprobingGoesOutByThePort(t *testing.T) {
 	l.runAt(1, answer("198.51.100.77", hostMAC[2]))
 	l.out(1)
 	var to []inet.MAC
-	for range 40 {
+	sent := 0
+	for i := range 70 {
+		// Packets flow until it is asked again, between 20 and 50 s from now.
+		if len(to) == 0 {
+			sent++
+			l.run(numbered(t, "198.51.100.77", i))
+		}
 		l.pass(time.Second)
 		for _, f := range l.out(1) {
+			if f[13] == 0 {
+				sent--
+				continue
+			}
 			to = append(to, inet.MAC(f[0:6]))
 		}
 	}
 	b := inet.Broadcast
 	if got, want := fmt.Sprint(to), fmt.Sprint([]inet.MAC{hostMAC[2], hostMAC[2], hostMAC[2], b, b, b}); got != want {
 		t.Errorf("asked %v, want %v", got, want)
+	}
+	if d := l.drops(); uint64(sent) != d["neigh_failed"]+d["neigh_queue_full"] {
+		t.Errorf("%d packets did not leave, drops %v", sent, d)
 	}
 	l.run(numbered(t, "198.51.100.77", 2))
 	if requests(l.out(1)) != 1 {

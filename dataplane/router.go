@@ -58,6 +58,7 @@ type Router struct {
 	arena   *skb.Arena
 	fib     *fib.FIB
 	neigh   *neigh.Table
+	claims  claims
 	clk     *clock.Clock
 	log     *slog.Logger
 	ports   []*port.Port
@@ -91,6 +92,9 @@ func New(c Config) (*Router, error) {
 	if errs := OptionTable.Check(&c.Options); len(errs) > 0 {
 		return nil, fmt.Errorf("poll: %w", errs[0])
 	}
+	if errs := neigh.OptionTable.Check(&c.Neigh); len(errs) > 0 {
+		return nil, fmt.Errorf("neigh: %w", errs[0])
+	}
 	n := len(c.Ports)
 	if n == 0 || len(c.Workers) == 0 || len(c.Assign) != n {
 		return nil, errors.New("a router needs at least one port and one worker, and a worker for every port")
@@ -100,7 +104,7 @@ func New(c Config) (*Router, error) {
 	}
 	r := &Router{
 		arena: c.Arena, fib: c.FIB, clk: c.Clock, log: c.Log, ports: c.Ports, workers: c.Workers,
-		neigh: neigh.New(c.FIB, c.Neigh), sleepMax: sleepMax,
+		neigh: neigh.New(c.FIB, c.Neigh), claims: claims{times: c.Neigh.Announce}, sleepMax: sleepMax,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -132,6 +136,7 @@ func New(c Config) (*Router, error) {
 	r.ifaces.Store(newIfaceSet(r, nil))
 	for _, w := range c.Workers {
 		w.attach(r, c.Options)
+		w.held.setDepth(c.Neigh.Hold)
 	}
 	for i, p := range c.Ports {
 		p.Watch(r.portChanged)
@@ -179,6 +184,9 @@ func (r *Router) portChanged(p *port.Port) {
 	r.ifMu.Lock()
 	defer r.ifMu.Unlock()
 	r.neigh.SetPortMAC(p.Index, p.MAC())
+	if !p.Up() {
+		r.neigh.FlushPort(p.Index)
+	}
 	r.fib.SetPortState(p.Index, p.Up())
 	r.ifaces.Store(newIfaceSet(r, r.ifaces.Load()))
 }
@@ -238,14 +246,18 @@ func (r *Router) Stop() {
 }
 
 // Housekeep does what is due by time outside the packet path: neighbours that
-// have to be asked, freed adjacencies. Call it a few times a second from one
-// goroutine.
+// are used or have to be asked, own addresses that have to be announced, freed
+// adjacencies. Call it a few times a second from one goroutine.
 func (r *Router) Housekeep() {
 	now := r.clk.Now()
+	for _, w := range r.workers {
+		w.uses.Take(func(adj uint32) { r.neigh.Used(adj, now) })
+	}
 	r.neigh.Tick(now, func(q neigh.Question) {
 		w := r.txOwner[q.Port][0]
 		w.Do(func() { w.sendRequest(q) })
 	})
+	r.claim(now)
 	if g := r.neigh.Generation(); g != r.seen {
 		r.seen = g
 		for _, w := range r.workers {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gorouter/clock"
+	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/stat"
 	"gorouter/port"
@@ -53,6 +54,7 @@ type Worker struct {
 	dst   [skb.BatchSize]uint32
 	res   [skb.BatchSize]uint32
 	held  holdTable
+	uses  neigh.Uses
 	icmp  tokenBucket
 	trips uint64
 	timed bool
@@ -85,7 +87,7 @@ func (w *Worker) attach(r *Router, o Options) {
 	w.r = r
 	w.opts = o
 	w.icmp = tokenBucket{rate: icmpRate, burst: icmpBurst, tokens: icmpBurst}
-	w.held.limit = max(holdDepth, w.arena.Count()/holdShare/len(r.workers))
+	w.held.limit = w.arena.Count() / holdShare / len(r.workers)
 	w.ifs = r.ifaces.Load()
 	w.outs = make([]output, len(r.ports))
 	w.waits = w.waiting

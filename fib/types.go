@@ -143,11 +143,12 @@ const (
 	Incomplete              // asked, no answer yet
 	Reachable               // Rewrite is usable
 	Failed                  // asked in vain
+	Stale                   // Rewrite is usable; whoever uses it notes the use
 
 	numStates
 )
 
-var stateNames = [numStates]string{"unresolved", "incomplete", "reachable", "failed"}
+var stateNames = [numStates]string{"unresolved", "incomplete", "reachable", "failed", "stale"}
 
 // String returns the lower-case name of the state.
 func (s State) String() string {

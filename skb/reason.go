@@ -78,6 +78,7 @@ const (
 	NeighQueueFull
 	NeighFailed
 	NeighTableFull
+	NeighRequestRate
 
 	TxRingFull
 	TxTooLong
@@ -148,9 +149,10 @@ var reasons = [NumReasons]ReasonInfo{
 
 	IP6Unsupported: {"ip6_unsupported", Normal, "IPv6, which is not forwarded yet"},
 
-	NeighQueueFull: {"neigh_queue_full", Resource, "waited for an unresolved neighbour and was pushed out by newer packets"},
-	NeighFailed:    {"neigh_failed", Failure, "the next hop does not answer ARP"},
-	NeighTableFull: {"neigh_table_full", Resource, "no room for another neighbour"},
+	NeighQueueFull:   {"neigh_queue_full", Resource, "waited for an unresolved neighbour and was pushed out by newer packets"},
+	NeighFailed:      {"neigh_failed", Failure, "the next hop does not answer ARP, or was forgotten while the packet waited: its link failed, or newer neighbours took its room"},
+	NeighTableFull:   {"neigh_table_full", Resource, "no room for another neighbour"},
+	NeighRequestRate: {"neigh_request_rate", Resource, "a new neighbour beyond the broadcast requests a second that neigh.request_rate allows"},
 
 	TxRingFull:  {"tx_ring_full", Resource, "transmit ring full"},
 	TxTooLong:   {"tx_too_long", Protocol, "longer than the device can send"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gorouter/dataplane"
+	"gorouter/dataplane/neigh"
 	"gorouter/pktgen"
 	"gorouter/skb"
 )
@@ -28,6 +29,7 @@ type report struct {
 	Originated uint64                `json:"originated"`
 	Answered   uint64                `json:"answered"`
 	ICMP       icmpReport            `json:"icmp_errors"`
+	Neighbors  neigh.Stats           `json:"neighbors"`
 	BusyNs     float64               `json:"busy_ns_per_frame"`
 	Emulated   bool                  `json:"rates_include_emulated_device"`
 	Streams    []streamReport        `json:"streams,omitempty"`
@@ -81,7 +83,8 @@ func newReport(b *box, took time.Duration) *report {
 	r := &report{
 		Duration: took.Seconds(), Ports: map[string]portReport{}, Stages: s.Stages, Polls: s.Polls,
 		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered,
-		ICMP: icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
+		ICMP:      icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
+		Neighbors: b.router.Neighbours().Stats(),
 	}
 	for _, w := range b.router.WorkerStats() {
 		r.Workers = append(r.Workers, workerReport{
@@ -246,6 +249,24 @@ func dropText(m map[string]uint64) string {
 	return strings.Join(parts, ", ")
 }
 
+// neighborText is the neighbour table in one line.
+func neighborText(s *neigh.Stats) string {
+	parts := []string{}
+	for _, n := range slices.Sorted(maps.Keys(s.States)) {
+		if k := s.States[n]; k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, n))
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "none")
+	}
+	text := fmt.Sprintf("%s; asked %d, learned %d, moved %d, failed %d", strings.Join(parts, ", "), s.Requests, s.Learned, s.Moved, s.Failures)
+	if s.Conflicts > 0 {
+		text += fmt.Sprintf("; %d frames from hosts with an address of ours", s.Conflicts)
+	}
+	return text
+}
+
 // print writes the report for people.
 func (r *report) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -272,6 +293,7 @@ func (r *report) print(out io.Writer) error {
 				w.Worker, strings.Join(w.Ports, ", "), w.Received, w.Forwarded, w.Handed, 100*w.Polls.BusyShare)
 		}
 	}
+	fmt.Fprintf(out, "neighbours: %s\n", neighborText(&r.Neighbors))
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))
 	var places []string
 	for n, v := range r.Buffers {

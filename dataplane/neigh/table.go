@@ -5,79 +5,31 @@
 // into that adjacency, so that a worker sees it in the record it looks up
 // anyway, and a change costs one record however many routes use it.
 //
-// Find, Generation and Counts take no lock and may be called by any worker on
-// the packet path. All other methods take the table's lock; workers call them
-// only for ARP frames and for the first packet to a neighbour.
+// Whether a neighbour is used is asked only while it is stale: its adjacency
+// then has the state fib.Stale, at which a worker notes the use in memory of
+// its own (Uses) and sends the packet all the same.
+//
+// Find, Busy, Generation and Counts take no lock and may be called by any
+// worker on the packet path. All other methods take the table's lock; workers
+// call them only for ARP frames and for the first packet to a neighbour.
 package neigh
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gorouter/fib"
 	"gorouter/internal/inet"
 )
-
-// State of a neighbour, as in RFC 4861 section 7.3.2.
-type State uint8
-
-const (
-	// Incomplete: asked for, no answer yet.
-	Incomplete State = iota
-	// Reachable: confirmed not long ago.
-	Reachable
-	// Stale: confirmed too long ago to be sure; still used.
-	Stale
-	// Probe: being asked again, still used.
-	Probe
-	// Failed: did not answer; remembered so that packets are refused at once.
-	Failed
-	// Permanent: configured, never asked for.
-	Permanent
-)
-
-// String is the state's name in lower case.
-func (s State) String() string {
-	return [...]string{"incomplete", "reachable", "stale", "probe", "failed", "permanent"}[s]
-}
-
-// Options of the table.
-type Options struct {
-	Max        int           // neighbours in all
-	Reachable  time.Duration // how long an answer is believed
-	Retransmit time.Duration // between two questions
-	Unicast    int           // questions to the known address before asking everybody
-	Broadcast  int           // questions to everybody before giving up
-	Negative   time.Duration // how long a failure is remembered
-}
-
-// DefaultOptions are the values of a Linux host, with a negative cache.
-func DefaultOptions() Options {
-	return Options{Max: 65536, Reachable: 30 * time.Second, Retransmit: time.Second,
-		Unicast: 3, Broadcast: 3, Negative: 3 * time.Second}
-}
 
 // Question is a request that the caller has to send.
 type Question struct {
 	Port uint16
 	Addr netip.Addr
 	To   inet.MAC // the known address, or broadcast
-}
-
-// Neighbour is a copy of one entry, for people.
-type Neighbour struct {
-	Port  uint16
-	Addr  netip.Addr
-	MAC   inet.MAC
-	State State
-}
-
-// Counts of the table. Safe for concurrent use.
-type Counts struct {
-	Requests, Failures, Learned, Moved, Conflicts, Unasked, Full atomic.Uint64
 }
 
 type entry struct {
@@ -88,10 +40,15 @@ type entry struct {
 	next atomic.Pointer[entry]
 
 	// Guarded by the table's lock.
-	state State
-	mac   inet.MAC
-	due   int64 // when the state has to change or a question is repeated
-	asked int   // questions without an answer
+	state     State
+	mac       inet.MAC
+	since     int64 // when the state began
+	confirmed int64 // when the address was last learned or confirmed
+	due       int64 // when the state has to change or a question is repeated
+	asked     int   // questions without an answer
+
+	in         *list // the list it is on, or nil
+	prev, succ *entry
 }
 
 const buckets = 4096
@@ -103,20 +60,29 @@ type Table struct {
 	fib  *fib.FIB
 	opts Options
 	gen  atomic.Uint64
+	dry  atomic.Int64 // until then no new neighbour may be asked for
 
-	mu    sync.Mutex
-	count int
-	macs  map[uint16]inet.MAC // of our own ports
-	hash  [buckets]atomic.Pointer[entry]
+	mu      sync.Mutex
+	now     int64 // the latest time that it was told
+	count   int
+	states  [numStates]int
+	waiting list // without a usable address, the oldest first
+	unused  list // stale, the longest unused first
+	paid    int64
+	macs    map[uint16]inet.MAC // of our own ports
+	byAdj   []*entry
+	hash    [buckets]atomic.Pointer[entry]
+	random  func(n int64) int64 // 0 to n-1
 
 	// Of Tick alone.
 	cursor    int // next bucket to visit
 	questions []Question
 }
 
-// New returns an empty table over a FIB.
+// New returns an empty table over a FIB. The options must be within the limits
+// of OptionTable.
 func New(f *fib.FIB, o Options) *Table {
-	return &Table{fib: f, opts: o, macs: map[uint16]inet.MAC{}}
+	return &Table{fib: f, opts: o, macs: map[uint16]inet.MAC{}, random: rand.Int64N}
 }
 
 // Generation changes whenever a neighbour became usable or failed, so that
@@ -151,9 +117,10 @@ func (t *Table) find(port uint16, addr netip.Addr) *entry {
 	return nil
 }
 
-// add makes an entry; nil when the table or the FIB is full.
+// add makes an entry of state None; nil when the FIB is full, or the table and
+// none in it may go.
 func (t *Table) add(port uint16, addr netip.Addr) *entry {
-	if t.count >= t.opts.Max {
+	if t.count >= t.opts.Max && !t.evict() {
 		t.Counts.Full.Add(1)
 		return nil
 	}
@@ -162,43 +129,64 @@ func (t *Table) add(port uint16, addr netip.Addr) *entry {
 		t.Counts.Full.Add(1)
 		return nil
 	}
-	e := &entry{port: port, addr: addr, v4: v4of(addr), adj: adj}
+	e := &entry{port: port, addr: addr, v4: v4of(addr), adj: adj, since: t.now}
 	head := &t.hash[bucket(port, e.v4)]
 	e.next.Store(head.Load())
 	head.Store(e)
 	t.count++
+	t.states[None]++
+	for int(adj) >= len(t.byAdj) {
+		t.byAdj = append(t.byAdj, nil)
+	}
+	t.byAdj[adj] = e
 	return e
 }
 
 // remove unlinks an entry. Workers that still see it find an adjacency which
 // is unresolved, until the FIB's readers have moved on.
 func (t *Table) remove(e *entry) {
-	t.publish(e, fib.Unresolved)
+	t.become(e, None)
 	p := &t.hash[bucket(e.port, e.v4)]
 	for p.Load() != e {
 		p = &p.Load().next
 	}
 	p.Store(e.next.Load())
 	t.count--
+	t.states[None]--
+	t.byAdj[e.adj] = nil
 	t.fib.ReleaseAdjacency(e.adj)
 }
 
+// become changes an entry's state, with all that hangs on it: the lists, the
+// adjacency, and the packets that wait.
+func (t *Table) become(e *entry, s State) {
+	was := e.state
+	t.states[was]--
+	t.states[s]++
+	e.state, e.since = s, t.now
+	e.move(t.listOf(s))
+	if was.shown() == s.shown() {
+		return
+	}
+	t.publish(e)
+	if !was.Usable() && s != Incomplete {
+		t.gen.Add(1) // nothing that waits moves because somebody asks
+	}
+}
+
 // publish writes the entry into its adjacency.
-func (t *Table) publish(e *entry, s fib.State) {
+func (t *Table) publish(e *entry) {
 	own := t.macs[e.port]
 	t.fib.SetAdjacency(e.adj, func(a *fib.Adjacency) {
-		a.State = s
+		a.State = e.state.shown()
 		a.RewriteLen = 0
-		if s == fib.Reachable {
+		if e.state.Usable() {
 			a.RewriteLen = inet.EthHeaderLen
 			copy(a.Rewrite[0:], e.mac[:])
 			copy(a.Rewrite[6:], own[:])
 			a.Rewrite[12], a.Rewrite[13] = inet.EtherIPv4>>8, inet.EtherIPv4&0xff
 		}
 	})
-	if s != fib.Incomplete {
-		t.gen.Add(1) // nothing that waits moves because somebody asks
-	}
 }
 
 // SetPortMAC says which address our own port has; adjacencies over the port
@@ -211,8 +199,20 @@ func (t *Table) SetPortMAC(port uint16, mac inet.MAC) {
 	}
 	t.macs[port] = mac
 	t.each(func(e *entry) {
-		if e.port == port && e.state != Incomplete && e.state != Failed {
-			t.publish(e, fib.Reachable)
+		if e.port == port && e.state.Usable() {
+			t.publish(e)
+		}
+	})
+}
+
+// FlushPort forgets what was learned by a port: its link went down, and whoever
+// is behind it afterwards may be somebody else. Configured neighbours stay.
+func (t *Table) FlushPort(port uint16) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.each(func(e *entry) {
+		if e.port == port && e.state != Permanent {
+			t.remove(e)
 		}
 	})
 }
@@ -227,12 +227,31 @@ func (t *Table) SetPermanent(port uint16, addr netip.Addr, mac inet.MAC) error {
 	e := t.find(port, addr)
 	if e == nil {
 		if e = t.add(port, addr); e == nil {
-			return fmt.Errorf("neighbour %v: the table is full at %d entries", addr, t.count)
+			return fmt.Errorf("neighbour %v: the table is full at %d entries: raise neigh.max", addr, t.count)
 		}
 	}
-	e.mac, e.state = mac, Permanent
-	t.publish(e, fib.Reachable)
+	changed := e.mac != mac && e.state.shown() == fib.Reachable
+	e.mac, e.confirmed, e.asked = mac, t.now, 0
+	t.become(e, Permanent)
+	if changed {
+		t.publish(e)
+	}
 	return nil
+}
+
+// Delete forgets a neighbour, a configured one too; it reports whether there
+// was one.
+func (t *Table) Delete(port uint16, addr netip.Addr) bool {
+	if !addr.Is4() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.find(port, addr)
+	if e != nil {
+		t.remove(e)
+	}
+	return e != nil
 }
 
 // each calls f for every entry; f may remove it.
@@ -246,13 +265,5 @@ func (t *Table) each(f func(*entry)) {
 	}
 }
 
-// All is a copy of the table in no particular order.
-func (t *Table) All() []Neighbour {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []Neighbour
-	t.each(func(e *entry) {
-		out = append(out, Neighbour{Port: e.port, Addr: e.addr, MAC: e.mac, State: e.state})
-	})
-	return out
-}
+// tell takes in what time it is. Workers differ a little in that.
+func (t *Table) tell(now int64) { t.now = max(t.now, now) }

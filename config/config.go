@@ -88,6 +88,7 @@ type Port struct {
 	MAC       inet.MAC
 	MTU       int // longest IP packet in bytes
 	Worker    int // index into Config.Workers
+	Weight    int // frames a turn of each receive queue; 0 is poll.weight
 	Addresses []Address
 	Rx        rx.Options
 	Tx        tx.Options

@@ -150,6 +150,12 @@ func (d *decoder) port(n *yaml.Node, p *Port) {
 			p.Worker = w
 		}
 	}
+	if v := f["weight"]; v != nil && v.Value != auto {
+		s := dataplane.OptionTable.Find("weight")
+		if n, ok := d.integer(v, path+".weight", s.Min, s.Max, " "+s.Unit+", or auto"); ok {
+			p.Weight = n
+		}
+	}
 	if v := f["addresses"]; v != nil {
 		for i, a := range d.items(v, path+".addresses", "a list such as [192.0.2.1/24, 2001:db8::1/64]") {
 			if prefix, ok := d.prefix(a, index(path+".addresses", i)); ok {

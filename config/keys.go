@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"gorouter/dataplane"
 	"gorouter/fib"
 	"gorouter/internal/option"
 	"gorouter/pktgen"
@@ -60,6 +61,7 @@ var portKeys = []key{
 	{"mac", "MAC address", "the device's", "address of the port; another than a kernel interface's makes that promiscuous"},
 	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), "longest IP packet"},
 	{"worker", "number of a worker, from 0", "0", "the worker that polls the port"},
+	{"weight", "auto, or " + dataplane.OptionTable.Find("weight").Expect(), auto, "frames that each receive queue of the port may use in one turn; auto is poll.weight (can be changed on a running router)"},
 	{"addresses", "list of address/length", "none", "the router's addresses on this network"},
 	{"rx", "mapping", "", "options of the receive queue"},
 	{"tx", "mapping", "", "options of the transmit queue"},

@@ -98,6 +98,9 @@ func drawYAML(t *rapid.T) string {
 				pr("    output: %s\n", quote(fmt.Sprint("out", i, file)))
 			}
 		}
+		if maybe("weight") {
+			pr("    weight: %d\n", number("frames", 1, 4096))
+		}
 		pr("    addresses: [10.%d.0.1/%d, 2001:db8:%x::1/64]\n", i, number("bits", 16, 30), i)
 		rings := map[string][2]int{"ring": {256, 4096}, "replenish": {1, 255}, "reclaim_at": {1, 255}, "wake_at": {1, 255}, "report_every": {1, 255}}
 		pr("    rx: %s\n    tx: %s\n", drawOptions(t, rx.OptionTable, rings), drawOptions(t, tx.OptionTable, rings))

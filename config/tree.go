@@ -121,6 +121,7 @@ func (p *Port) tree() item {
 	}
 	add(item{name: "mtu", text: strconv.Itoa(p.MTU), note: fmt.Sprintf("%d to %d bytes", minMTU, maxMTU)})
 	add(leaf("worker", strconv.Itoa(p.Worker)))
+	add(weightItem(p.Weight))
 	addresses := item{name: "addresses", list: true, flow: true}
 	for _, a := range p.Addresses {
 		addresses.kids = append(addresses.kids, leaf(a.Prefix.String(), quote(a.Prefix.String())))
@@ -129,6 +130,15 @@ func (p *Port) tree() item {
 	add(item{name: "rx", kids: leaves(rx.OptionTable, p.Rx)})
 	add(item{name: "tx", kids: leaves(tx.OptionTable, p.Tx)})
 	return it
+}
+
+func weightItem(n int) item {
+	text := auto
+	if n != 0 {
+		text = strconv.Itoa(n)
+	}
+	note := "auto, or " + dataplane.OptionTable.Find("weight").Expect() + "; live"
+	return item{name: "weight", text: text, note: note, live: true}
 }
 
 func (r *Route) tree() item {

@@ -172,7 +172,7 @@ func (r *Router) send(own claimKey, probe bool) {
 	} else {
 		r.neigh.Counts.Announced.Add(1)
 	}
-	w := r.owner[own.port]
+	w := r.txOwner[own.port][0]
 	w.Do(func() { w.sendARP(own.port, inet.Broadcast, spa, own.addr) })
 }
 

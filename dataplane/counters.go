@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"slices"
+
 	"gorouter/skb"
 )
 
@@ -38,7 +40,12 @@ type counts struct {
 	Full, Short, Empty uint64 // polls by how much of the vector they filled
 	Turns, Rounds      uint64
 	Exhausted          uint64 // rounds that ended by budget or time limit
+	Taken              uint64 // frames taken off receive rings
 	Naps               uint64
+	Sleeps             uint64 // on event sources
+	Wakeups            uint64 // sleeps that something ended before their time
+	Spurious           uint64 // wake-ups after which there was nothing to do
+	Pendings           uint64 // sleeps that did not take place: a source had something
 	Forwarded          uint64 // packets routed to a port
 	Originated         uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered           uint64 // requests turned into their answer: ARP, echo
@@ -48,6 +55,7 @@ type counts struct {
 	Fragments          uint64 // the fragments of those
 	Handed             uint64 // frames handed to another worker
 	BusyNs             uint64 // time in rounds that had work
+	RunNs              uint64 // time since the first round
 }
 
 // Stage is one row of the stage table.
@@ -58,22 +66,32 @@ type Stage struct {
 	NsPerPacket float64 `json:"ns_per_packet"`
 }
 
-// Polls is what the poll loops did.
+// Polls is what poll loops did.
 type Polls struct {
 	Full      uint64 `json:"full"`
 	Short     uint64 `json:"short"`
 	Empty     uint64 `json:"empty"`
 	Turns     uint64 `json:"turns"`
 	Rounds    uint64 `json:"rounds"`
-	Exhausted uint64 `json:"exhausted"`
+	Exhausted uint64 `json:"exhausted"` // rounds that ended by budget or time limit
 	Naps      uint64 `json:"naps"`
+	Sleeps    uint64 `json:"sleeps"`           // on the ports' event sources
+	Wakeups   uint64 `json:"wakeups"`          // sleeps ended by an event or by another goroutine
+	Spurious  uint64 `json:"spurious_wakeups"` // of these, without anything to do
+	Pendings  uint64 `json:"sleeps_refused"`   // sleeps that did not take place, as a port had something
+	// MeanTrip is the mean number of frames in polls that found any.
+	MeanTrip float64 `json:"mean_trip"`
+	// BusyShare is the part of its time, 0 to 1, that a worker spent in rounds
+	// with work; of several workers it is their mean.
+	BusyShare float64 `json:"busy_share"`
 }
 
-// Stats is a sum over the workers, as last published.
+// Stats is a sum over workers, as last published.
 type Stats struct {
 	Stages     []Stage
 	Polls      Polls
 	Drops      skb.DropCounts // of the stages; queues count their own
+	Received   uint64         // frames taken off receive rings, those dropped there included
 	Forwarded  uint64
 	Originated uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered   uint64 // received requests turned into their answer: ARP, echo
@@ -83,37 +101,57 @@ type Stats struct {
 	Fragments  uint64 // the fragments of those
 	Handed     uint64
 	BusyNs     uint64
+	RunNs      uint64 // time since the first round
 }
 
-// Stats sums the counters of all workers. Safe for concurrent use.
-func (r *Router) Stats() Stats {
-	var s Stats
-	var stages [numStages]stageCounts
-	for _, w := range r.workers {
-		c := w.stats.Read()
-		for i := range stages {
-			stages[i].Calls += c.Stages[i].Calls
-			stages[i].Packets += c.Stages[i].Packets
-			stages[i].TimedNs += c.Stages[i].TimedNs
-			stages[i].TimedPackets += c.Stages[i].TimedPackets
-		}
-		s.Drops.Add(&c.Drops)
-		s.Polls.Full += c.Full
-		s.Polls.Short += c.Short
-		s.Polls.Empty += c.Empty
-		s.Polls.Turns += c.Turns
-		s.Polls.Rounds += c.Rounds
-		s.Polls.Exhausted += c.Exhausted
-		s.Polls.Naps += c.Naps
-		s.Forwarded += c.Forwarded
-		s.Originated += c.Originated
-		s.Answered += c.Answered
-		s.Suppressed += c.Suppressed
-		s.Forbidden += c.Forbidden
-		s.Fragmented += c.Fragmented
-		s.Fragments += c.Fragments
-		s.Handed += c.Handed
-		s.BusyNs += c.BusyNs
+// WorkerStats is what one worker did.
+type WorkerStats struct {
+	Worker int
+	CPU    int      // as asked for; -1 is any
+	Ports  []string // whose receive queues it polls
+	Stats
+}
+
+// add sums a worker's counters.
+func (s *Stats) add(c *counts, stages *[numStages]stageCounts) {
+	for i := range stages {
+		stages[i].Calls += c.Stages[i].Calls
+		stages[i].Packets += c.Stages[i].Packets
+		stages[i].TimedNs += c.Stages[i].TimedNs
+		stages[i].TimedPackets += c.Stages[i].TimedPackets
+	}
+	s.Drops.Add(&c.Drops)
+	s.Polls.Full += c.Full
+	s.Polls.Short += c.Short
+	s.Polls.Empty += c.Empty
+	s.Polls.Turns += c.Turns
+	s.Polls.Rounds += c.Rounds
+	s.Polls.Exhausted += c.Exhausted
+	s.Polls.Naps += c.Naps
+	s.Polls.Sleeps += c.Sleeps
+	s.Polls.Wakeups += c.Wakeups
+	s.Polls.Spurious += c.Spurious
+	s.Polls.Pendings += c.Pendings
+	s.Received += c.Taken
+	s.Forwarded += c.Forwarded
+	s.Originated += c.Originated
+	s.Answered += c.Answered
+	s.Suppressed += c.Suppressed
+	s.Forbidden += c.Forbidden
+	s.Fragmented += c.Fragmented
+	s.Fragments += c.Fragments
+	s.Handed += c.Handed
+	s.BusyNs += c.BusyNs
+	s.RunNs += c.RunNs
+}
+
+// finish works out what is derived from sums.
+func (s *Stats) finish(stages *[numStages]stageCounts) {
+	if n := s.Polls.Full + s.Polls.Short; n > 0 {
+		s.Polls.MeanTrip = float64(s.Received) / float64(n)
+	}
+	if s.RunNs > 0 {
+		s.Polls.BusyShare = float64(s.BusyNs) / float64(s.RunNs)
 	}
 	for i, c := range stages {
 		row := Stage{Name: stageNames[i], Calls: c.Calls, Packets: c.Packets}
@@ -122,7 +160,37 @@ func (r *Router) Stats() Stats {
 		}
 		s.Stages = append(s.Stages, row)
 	}
+}
+
+// Stats sums the counters of all workers. Safe for concurrent use.
+func (r *Router) Stats() Stats {
+	var s Stats
+	var stages [numStages]stageCounts
+	for _, w := range r.workers {
+		c := w.stats.Read()
+		s.add(&c, &stages)
+	}
+	s.finish(&stages)
 	return s
+}
+
+// WorkerStats are the counters of each worker. Safe for concurrent use.
+func (r *Router) WorkerStats() []WorkerStats {
+	list := make([]WorkerStats, len(r.workers))
+	for i, w := range r.workers {
+		s := &list[i]
+		s.Worker, s.CPU, s.Ports = w.id, w.CPU, []string{}
+		for k, p := range r.ports {
+			if slices.Contains(r.rxOwner[k], w) {
+				s.Ports = append(s.Ports, p.Name)
+			}
+		}
+		var stages [numStages]stageCounts
+		c := w.stats.Read()
+		s.add(&c, &stages)
+		s.finish(&stages)
+	}
+	return list
 }
 
 // done closes a stage: n packets went through it in one call.

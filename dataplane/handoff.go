@@ -22,7 +22,8 @@ type handoff struct {
 	head atomic.Uint32 // written by the consumer
 	_    [128]byte
 
-	from, to int // workers
+	from int     // id of the producer
+	to   *Worker // the consumer
 }
 
 // push appends the batch's frames as far as there is room and returns how

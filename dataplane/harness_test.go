@@ -160,6 +160,12 @@ var (
 // 203.0.113.1/31, each with a resolved host .2 (.0 on the last).
 func newLab(t testing.TB, change ...func(*Config)) *lab {
 	t.Helper()
+	return newLabWith(t, func(_ int, w *wire) (rx.Queue, tx.Queue) { return w.rxq(), w.txq() }, change...)
+}
+
+// newLabWith is newLab with queues that the caller makes of the wires.
+func newLabWith(t testing.TB, queues func(i int, w *wire) (rx.Queue, tx.Queue), change ...func(*Config)) *lab {
+	t.Helper()
 	arena, err := skb.NewArena(skb.Options{Buffers: 2048})
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +183,9 @@ func newLab(t testing.TB, change ...func(*Config)) *lab {
 	for i := range 3 {
 		w := &wire{arena: arena, cache: c.Workers[c.Assign[i]].Cache(), port: uint16(i),
 			rxStats: stat.New[rx.Counters](), txStats: stat.New[tx.Counters]()}
+		rxq, txq := queues(i, w)
 		p := &port.Port{Name: "p" + string(rune('0'+i)), Index: uint16(i), MTU: 1500,
-			Rx: []rx.Queue{w.rxq()}, Tx: []tx.Queue{w.txq()}}
+			Rx: []rx.Queue{rxq}, Tx: []tx.Queue{txq}}
 		p.SetMAC(routerMAC[i])
 		p.SetUp(true)
 		l.wires = append(l.wires, w)

@@ -13,6 +13,8 @@ const (
 	IdleSpin = "spin"
 	// IdleBackoff naps for longer and longer, up to IdleMax.
 	IdleBackoff = "backoff"
+	// IdleInterrupt sleeps until a port's event source speaks.
+	IdleInterrupt = "interrupt"
 )
 
 // Options of the poll loop; the same for every worker.
@@ -39,10 +41,10 @@ var OptionTable = option.Table[Options]{
 	{Name: "time_limit", Min: 10, Max: 1000000, DefDur: 2 * time.Millisecond, Live: true,
 		Help: "longest time of one round",
 		Dur:  func(o *Options) *time.Duration { return &o.Limit }},
-	{Name: "idle", Values: []string{IdleSpin, IdleBackoff}, DefStr: IdleBackoff, Live: true,
-		Help: "spin polls all the time, backoff naps when nothing arrives",
+	{Name: "idle", Values: []string{IdleSpin, IdleBackoff, IdleInterrupt}, DefStr: IdleBackoff, Live: true,
+		Help: "when nothing arrives: spin polls on, backoff naps, interrupt sleeps until a port wakes the worker; where a port cannot, interrupt naps",
 		Str:  func(o *Options) *string { return &o.Idle }},
 	{Name: "idle_max", Min: 1, Max: 100000, DefDur: 200 * time.Microsecond, Live: true,
-		Help: "longest nap of idle: backoff",
+		Help: "longest nap",
 		Dur:  func(o *Options) *time.Duration { return &o.IdleMax }},
 }

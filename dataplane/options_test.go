@@ -13,10 +13,7 @@ func TestOptionsChangeLive(t *testing.T) {
 	w := l.r.workers[0]
 	o := w.Options()
 	o.Weight, o.Vector, o.Budget = 7, 3, 7
-	var err error
-	w.Do(func() { err = w.SetOptions(o) })
-	w.Round()
-	if err != nil || w.Options() != o {
+	if err := l.r.SetPoll(o); err != nil || w.Options() != o {
 		t.Fatalf("%v, options %+v", err, w.Options())
 	}
 	var polls []int
@@ -30,9 +27,7 @@ func TestOptionsChangeLive(t *testing.T) {
 	}
 	bad := o
 	bad.Vector = skb.BatchSize + 1
-	w.Do(func() { err = w.SetOptions(bad) })
-	w.Round()
-	if err == nil || w.Options() != o {
+	if err := l.r.SetPoll(bad); err == nil || w.Options() != o {
 		t.Errorf("a vector of %d was accepted: %v", bad.Vector, err)
 	}
 	if _, err := New(Config{Options: bad}); err == nil {
@@ -46,7 +41,7 @@ func TestWeightsShareOut(t *testing.T) {
 	for i := range 3 {
 		l.load(t, i)
 	}
-	if err := w.SetWeight(1, 16); err != nil {
+	if err := l.r.SetWeight("p1", 16); err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
@@ -56,7 +51,7 @@ func TestWeightsShareOut(t *testing.T) {
 	if a-4*b > 64 || 4*b-a > 64 || a-c > 64 || c-a > 64 {
 		t.Errorf("shares %d, %d, %d; want 4 : 1 : 4", a, b, c)
 	}
-	if err := w.SetWeight(1, 0); err != nil { // back to the worker's
+	if err := l.r.SetWeight("p1", 0); err != nil { // back to the worker's
 		t.Fatal(err)
 	}
 	for range 100 {
@@ -66,11 +61,11 @@ func TestWeightsShareOut(t *testing.T) {
 		t.Errorf("shares differ by %d after the weight was taken back", d)
 	}
 	for _, weight := range []int{-1, 4097} {
-		if w.SetWeight(1, weight) == nil {
+		if l.r.SetWeight("p1", weight) == nil {
 			t.Errorf("weight %d was accepted", weight)
 		}
 	}
-	if w.SetWeight(9, 10) == nil {
-		t.Error("a port that is not this worker's was accepted")
+	if l.r.SetWeight("p9", 10) == nil {
+		t.Error("a port that is not there was accepted")
 	}
 }

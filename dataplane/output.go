@@ -68,6 +68,9 @@ func (w *Worker) send(o *output, portIndex uint16, more bool) {
 		}
 		k := o.hand.push(hs)
 		w.stats.Live.Handed += uint64(k)
+		if k > 0 {
+			o.hand.to.wake()
+		}
 		for _, h := range hs[k:] {
 			w.drop(h, skb.HandoffFull)
 		}

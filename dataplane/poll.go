@@ -49,6 +49,9 @@ func (w *Worker) delist() *pollQueue {
 func (w *Worker) Round() bool {
 	c := &w.stats.Live
 	w.now = w.clk.Now()
+	if c.Rounds == 0 {
+		w.began = w.now
+	}
 	w.ifs = w.r.ifaces.Load()
 	for _, step := range w.steps {
 		step(w.now)
@@ -113,6 +116,7 @@ func (w *Worker) turn(q *pollQueue, weight int) (used int, idle bool) {
 		w.in.Reset()
 		n := q.rx.Poll(&w.in, v, w.now)
 		used += n
+		c.Taken += uint64(n)
 		switch {
 		case n == 0:
 			c.Empty++
@@ -145,10 +149,12 @@ func (w *Worker) turn(q *pollQueue, weight int) (used int, idle bool) {
 func (w *Worker) between(work bool) {
 	c := &w.stats.Live
 	c.Rounds++
-	w.readMail()
+	used := w.readMail() || work
 	if g := w.r.neigh.Generation(); g != w.gen {
 		w.gen = g
 		w.releaseHeld()
+		w.r.wakeHolders(w)
+		used = true
 	}
 	w.sendAll(false)
 	w.flushAll()
@@ -158,8 +164,14 @@ func (w *Worker) between(work bool) {
 			continue
 		}
 		q.Tick(w.now)
-		if !work {
-			q.Reclaim()
+		if !work && q.Reclaim() > 0 {
+			used = true
+		}
+	}
+	if w.woken {
+		w.woken = false
+		if !used {
+			c.Spurious++
 		}
 	}
 	w.reader.Quiescent()

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gorouter/clock"
 	"gorouter/dataplane/neigh"
@@ -32,12 +34,24 @@ type Config struct {
 	Ports []*port.Port
 	// Workers are made by NewWorkers before the ports are opened.
 	Workers []*Worker
-	// Assign is the worker of each port.
-	Assign  []int
+	// Assign is the worker of each port: it steps the port's device, hears its
+	// events and owns its queues.
+	Assign []int
+	// Spread gives the queues of single ports to several workers; nil, or a
+	// zero Owners for a port, leaves all of them to the worker in Assign.
+	Spread []Owners
+	// Weights are the weights of each port's receive queues in frames a turn;
+	// 0, and nil for all, means Options.Weight.
+	Weights []int
 	Options Options
 	Neigh   neigh.Options
 	IP      IPOptions // the zero value means the defaults
 }
+
+// Owners are the workers of one port's queues, by the queues' place in the
+// port: as many as the port has, or nil for the port's worker. Frames leave by
+// the transmit queue of the worker that received them, where it has one.
+type Owners struct{ Rx, Tx []int }
 
 // Router is the forwarding plane. Its methods are safe for concurrent use
 // unless they say otherwise.
@@ -50,15 +64,19 @@ type Router struct {
 	log     *slog.Logger
 	ports   []*port.Port
 	workers []*Worker
-	owner   []*Worker // of each port's transmit queue
+	rxOwner [][]*Worker // of each port's receive queues
+	txOwner [][]*Worker // of each port's transmit queues
+	conf    settings
 
 	ifaces atomic.Pointer[ifaceSet]
 	ifMu   sync.Mutex // writers of ifaces
 
-	stop    atomic.Bool
-	stopped sync.Once
-	live    atomic.Int32 // workers that may still hand frames to others
-	running sync.WaitGroup
+	stop     atomic.Bool
+	stopped  sync.Once
+	live     atomic.Int32 // workers that may still hand frames to others
+	running  sync.WaitGroup
+	sleepMax time.Duration
+	seen     uint64 // generation of the neighbours at the last Housekeep
 }
 
 // NewWorkers makes n workers with their buffer caches.
@@ -78,27 +96,43 @@ func New(c Config) (*Router, error) {
 	if errs := neigh.OptionTable.Check(&c.Neigh); len(errs) > 0 {
 		return nil, fmt.Errorf("neigh: %w", errs[0])
 	}
-	if len(c.Ports) == 0 || len(c.Workers) == 0 || len(c.Assign) != len(c.Ports) {
+	n := len(c.Ports)
+	if n == 0 || len(c.Workers) == 0 || len(c.Assign) != n {
 		return nil, errors.New("a router needs at least one port and one worker, and a worker for every port")
+	}
+	if c.Spread != nil && len(c.Spread) != n || c.Weights != nil && len(c.Weights) != n {
+		return nil, fmt.Errorf("a router of %d ports needs as many owners and weights, or none", n)
 	}
 	r := &Router{
 		arena: c.Arena, fib: c.FIB, clk: c.Clock, log: c.Log, ports: c.Ports, workers: c.Workers,
-		neigh: neigh.New(c.FIB, c.Neigh), claims: claims{times: c.Neigh.Announce},
+		neigh: neigh.New(c.FIB, c.Neigh), claims: claims{times: c.Neigh.Announce}, sleepMax: sleepMax,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	for i, k := range c.Assign {
-		if k < 0 || k >= len(c.Workers) {
-			return nil, fmt.Errorf("port %s: worker %d of %d", c.Ports[i].Name, k, len(c.Workers))
+	for i, p := range c.Ports {
+		if len(p.Tx) == 0 {
+			return nil, fmt.Errorf("port %s has no transmit queue", p.Name)
 		}
-		if len(c.Ports[i].Tx) == 0 {
-			return nil, fmt.Errorf("port %s has no transmit queue", c.Ports[i].Name)
+		if int(p.Index) != i {
+			return nil, fmt.Errorf("port %s has index %d at place %d", p.Name, p.Index, i)
 		}
-		if int(c.Ports[i].Index) != i {
-			return nil, fmt.Errorf("port %s has index %d at place %d", c.Ports[i].Name, c.Ports[i].Index, i)
+		var o Owners
+		if c.Spread != nil {
+			o = c.Spread[i]
 		}
-		r.owner = append(r.owner, c.Workers[k])
+		rxs, err := ownersOf(&c, i, o.Rx, len(p.Rx), "receive")
+		if err != nil {
+			return nil, err
+		}
+		txs, err := ownersOf(&c, i, o.Tx, len(p.Tx), "transmit")
+		if err != nil {
+			return nil, err
+		}
+		r.rxOwner, r.txOwner = append(r.rxOwner, rxs), append(r.txOwner, txs)
+	}
+	if err := r.conf.init(&c); err != nil {
+		return nil, err
 	}
 	r.ifaces.Store(newIfaceSet(r, nil))
 	for _, w := range c.Workers {
@@ -111,9 +145,38 @@ func New(c Config) (*Router, error) {
 	for i, p := range c.Ports {
 		p.Watch(r.portChanged)
 		r.portChanged(p)
-		r.owner[i].adopt(p)
+		for _, w := range c.Workers {
+			if slices.Contains(r.rxOwner[i], w) {
+				w.adopt(p, r.rxOwner[i])
+			}
+		}
+	}
+	for _, w := range c.Workers {
+		for _, q := range w.queues {
+			q.weight = r.conf.ports[q.port].weight
+		}
 	}
 	return r, nil
+}
+
+// ownersOf are the workers of a port's queues of one direction.
+func ownersOf(c *Config, port int, ids []int, queues int, what string) ([]*Worker, error) {
+	name := c.Ports[port].Name
+	if ids != nil && len(ids) != queues {
+		return nil, fmt.Errorf("port %s: workers for %d %s queues, it has %d", name, len(ids), what, queues)
+	}
+	ws := make([]*Worker, queues)
+	for k := range ws {
+		id := c.Assign[port]
+		if ids != nil {
+			id = ids[k]
+		}
+		if id < 0 || id >= len(c.Workers) {
+			return nil, fmt.Errorf("port %s: worker %d of %d", name, id, len(c.Workers))
+		}
+		ws[k] = c.Workers[id]
+	}
+	return ws, nil
 }
 
 // Neighbours is the neighbour table.
@@ -136,16 +199,35 @@ func (r *Router) portChanged(p *port.Port) {
 // On an error none is left running. A router runs once: after Stop it cannot be
 // started again.
 func (r *Router) Start() error {
-	if r.stop.Load() {
+	if err := r.launch(); err != nil {
+		r.Stop()
+		return err
+	}
+	return nil
+}
+
+func (r *Router) launch() error {
+	r.conf.mu.Lock()
+	defer r.conf.mu.Unlock()
+	switch {
+	case r.stop.Load():
 		return errors.New("this router was stopped; make a new one")
+	case r.conf.started:
+		return errors.New("this router runs already")
+	}
+	r.conf.started = true
+	if err := r.openSleepers(); err != nil {
+		return err
 	}
 	for _, w := range r.workers {
 		ready := make(chan error, 1)
 		r.running.Go(func() { w.run(ready) })
 		if err := <-ready; err != nil {
-			r.Stop()
 			return err
 		}
+	}
+	if r.conf.poll.Idle == IdleInterrupt {
+		r.explainIdle()
 	}
 	return nil
 }
@@ -155,11 +237,15 @@ func (r *Router) Start() error {
 // Shutdown. It is idempotent.
 func (r *Router) Stop() {
 	r.stop.Store(true)
+	for _, w := range r.workers {
+		w.poke()
+	}
 	r.running.Wait()
 	r.stopped.Do(func() {
 		for _, w := range r.workers {
 			w.abandon()
 		}
+		r.closeSleepers()
 	})
 }
 
@@ -172,10 +258,18 @@ func (r *Router) Housekeep() {
 		w.uses.Take(func(adj uint32) { r.neigh.Used(adj, now) })
 	}
 	r.neigh.Tick(now, func(q neigh.Question) {
-		w := r.owner[q.Port]
+		w := r.txOwner[q.Port][0]
 		w.Do(func() { w.sendRequest(q) })
 	})
 	r.claim(now)
+	if g := r.neigh.Generation(); g != r.seen {
+		r.seen = g
+		for _, w := range r.workers {
+			if w.holding.Load() {
+				w.poke()
+			}
+		}
+	}
 	r.fib.Reclaim()
 }
 

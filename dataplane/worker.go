@@ -3,6 +3,7 @@ package dataplane
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ type Worker struct {
 	trips uint64
 	timed bool
 	lap   int64
-	idle  int // rounds in a row without work
+	idler
 
 	stats *stat.Page[counts]
 
@@ -90,13 +91,16 @@ func (w *Worker) attach(r *Router, o Options) {
 	w.held.limit = w.arena.Count() / holdShare / len(r.workers)
 	w.ifs = r.ifaces.Load()
 	w.outs = make([]output, len(r.ports))
+	w.waits = w.waiting
 	for i, p := range r.ports {
 		o := &w.outs[i]
 		o.port = p
-		if own := r.owner[i]; own == w {
-			o.tx = p.Tx[0]
+		if k := slices.Index(r.txOwner[i], w); k >= 0 {
+			o.tx = p.Tx[k]
 		} else {
-			o.hand = own.handoffFrom(w)
+			// Workers without a queue of their own spread over those of others.
+			own := r.txOwner[i]
+			o.hand = own[w.id%len(own)].handoffFrom(w)
 		}
 	}
 }
@@ -108,17 +112,20 @@ func (w *Worker) handoffFrom(from *Worker) *handoff {
 			return h
 		}
 	}
-	h := &handoff{from: from.id, to: w.id}
+	h := &handoff{from: from.id, to: w}
 	w.inbox = append(w.inbox, h)
 	return h
 }
 
-// adopt puts a port's receive queues on the poll list.
-func (w *Worker) adopt(p *port.Port) {
-	for _, q := range p.Rx {
-		w.queues = append(w.queues, &pollQueue{rx: q, port: p.Index})
+// adopt puts those receive queues of a port that are the worker's on the poll
+// list.
+func (w *Worker) adopt(p *port.Port, owners []*Worker) {
+	for k, q := range p.Rx {
+		if owners[k] == w {
+			w.queues = append(w.queues, &pollQueue{rx: q, port: p.Index})
+		}
 	}
-	if p.Step != nil {
+	if p.Step != nil && owners[0] == w {
 		w.steps = append(w.steps, p.Step)
 	}
 	w.list = make([]*pollQueue, len(w.queues)+1)
@@ -130,39 +137,6 @@ func (w *Worker) adopt(p *port.Port) {
 
 // Options is what is in force. Owner only.
 func (w *Worker) Options() Options { return w.opts }
-
-// SetOptions changes the poll loop's options. Owner only: call it in Do.
-func (w *Worker) SetOptions(o Options) error {
-	if errs := OptionTable.Check(&o); len(errs) > 0 {
-		return errs[0]
-	}
-	w.opts = o
-	return nil
-}
-
-// SetWeight gives the receive queues of one of the worker's ports a weight of
-// their own, in frames a turn; 0 means the worker's Options.Weight again. Owner
-// only: call it in Do.
-func (w *Worker) SetWeight(portIndex uint16, weight int) error {
-	// The same limits as of the option.
-	o := w.opts
-	if weight != 0 {
-		o.Weight = weight
-	}
-	if errs := OptionTable.Check(&o); len(errs) > 0 {
-		return errs[0]
-	}
-	found := false
-	for _, q := range w.queues {
-		if q.port == portIndex {
-			q.weight, found = weight, true
-		}
-	}
-	if !found {
-		return fmt.Errorf("worker %d has no receive queue of port %d", w.id, portIndex)
-	}
-	return nil
-}
 
 // Do has f run by the worker between two rounds. Safe for concurrent use; it
 // does not wait. A worker that has stopped runs nothing any more.
@@ -177,12 +151,14 @@ func (w *Worker) post(f func()) bool {
 	}
 	w.mail = append(w.mail, f)
 	w.mailed.Store(true)
+	w.wake()
 	return true
 }
 
-func (w *Worker) readMail() {
+// readMail runs what was posted; it reports whether there was anything.
+func (w *Worker) readMail() bool {
 	if !w.mailed.Load() {
-		return
+		return false
 	}
 	w.mailMu.Lock()
 	w.mailed.Store(false)
@@ -192,6 +168,7 @@ func (w *Worker) readMail() {
 	for _, f := range fs {
 		f()
 	}
+	return len(fs) > 0
 }
 
 // closeMail runs what is left and refuses what comes later.
@@ -220,33 +197,17 @@ func (w *Worker) run(ready chan<- error) {
 	}
 	w.reader.Online()
 	w.r.live.Add(1)
+	w.listen()
 	ready <- nil
 	for !w.r.stop.Load() {
 		if w.Round() {
-			w.idle = 0
+			w.idle, w.pending = 0, 0
+			w.yield()
 		} else {
 			w.rest()
 		}
 	}
 	w.finish()
-}
-
-// rest is what an idle worker does.
-func (w *Worker) rest() {
-	w.idle++
-	if w.opts.Idle == IdleSpin || w.idle < 16 {
-		// Other goroutines may have no processor of their own.
-		if w.idle%256 == 0 || (w.opts.Idle != IdleSpin && w.idle > 4) {
-			runtime.Gosched()
-		}
-		return
-	}
-	nap := min(time.Microsecond<<min(w.idle-16, 20), w.opts.IdleMax)
-	w.stats.Live.Naps++
-	w.stats.Publish()
-	w.reader.Offline()
-	w.clk.Sleep(nap)
-	w.reader.Online()
 }
 
 // drainTime is how long a stopping worker waits for its transmit rings.
@@ -316,6 +277,7 @@ func (w *Worker) abandon() {
 
 // publish shows the worker's and its queues' counters to readers.
 func (w *Worker) publish() {
+	w.stats.Live.RunNs = uint64(w.now - w.began)
 	w.stats.Publish()
 	for _, q := range w.queues {
 		q.rx.Counters().Publish()

@@ -22,14 +22,16 @@ import (
 
 // twoWorkers is a lab whose ports 0 and 2 belong to one worker and whose port
 // 1 belongs to another; with their own goroutines it needs the machine's clock.
-func twoWorkers(t testing.TB, c *clock.Clock) *lab {
-	return newLab(t, func(k *Config) {
+func twoWorkers(t testing.TB, c *clock.Clock) *lab { return twoWorkersOf(t, c) }
+
+func twoWorkersOf(t testing.TB, c *clock.Clock, change ...func(*Config)) *lab {
+	return newLab(t, append(change, func(k *Config) {
 		if c != nil {
 			k.Clock = c
 		}
 		k.Workers = NewWorkers(k.Arena, k.FIB, k.Clock, 2)
 		k.Assign = []int{0, 1, 0}
-	})
+	})...)
 }
 
 // until waits for a condition that goroutines bring about. The deadline only
@@ -241,11 +243,9 @@ func TestDoWaitsForEveryWorker(t *testing.T) {
 	}
 	o := OptionTable.Defaults()
 	o.Weight, o.Vector, o.Idle = 8, 4, IdleSpin
-	l.r.Do(func(w *Worker) {
-		if err := w.SetOptions(o); err != nil {
-			t.Error(err)
-		}
-	})
+	if err := l.r.SetPoll(o); err != nil {
+		t.Fatal(err)
+	}
 	l.r.Do(func(w *Worker) {
 		if w.Options() != o {
 			t.Errorf("worker %d: %+v", w.id, w.Options())

@@ -43,6 +43,7 @@ type Notifier interface {
 type Signal struct {
 	fd     int
 	raised atomic.Bool
+	count  [8]byte // what Clear read
 }
 
 // NewSignal makes a quiet signal.
@@ -67,10 +68,9 @@ func (s *Signal) Raise() {
 }
 
 // Clear makes FD quiet. A Raise that comes meanwhile may be swallowed, so the
-// caller looks for work after Clear, never before.
+// caller looks for work after Clear, never before. One goroutine at a time.
 func (s *Signal) Clear() {
-	var b [8]byte
-	_, _ = unix.Read(s.fd, b[:]) // EAGAIN when it was quiet
+	_, _ = unix.Read(s.fd, s.count[:]) // EAGAIN when it was quiet
 	s.raised.Store(false)
 }
 
@@ -173,26 +173,46 @@ func (s *Sleeper) Sleep(d time.Duration, more func() bool) (slept bool, err erro
 	}
 	if !pending && (more == nil || !more()) {
 		slept = true
-		t := unix.NsecToTimespec(int64(max(d, 0)))
-		_, err = unix.Ppoll(s.polls, &t, nil)
-		if err == unix.EINTR {
-			err = nil // a signal for the runtime
-		}
+		err = s.wait(s.polls, d)
 	}
 	for _, p := range s.ports {
 		p.Disarm()
 	}
+	s.awake()
+	if slept && err == nil {
+		s.checkFailures()
+	}
+	return slept, err
+}
+
+// Nap is Sleep without the sources: none is armed, and only Wake and the time
+// end it. more is asked as in Sleep.
+func (s *Sleeper) Nap(d time.Duration, more func() bool) (slept bool, err error) {
+	s.asleep.Store(true)
+	defer s.asleep.Store(false)
+	if more == nil || !more() {
+		slept = true
+		err = s.wait(s.polls[:1], d)
+	}
+	s.awake()
+	return slept, err
+}
+
+// wait is the sleep itself.
+func (s *Sleeper) wait(polls []unix.PollFd, d time.Duration) error {
+	t := unix.NsecToTimespec(int64(max(d, 0)))
+	if _, err := unix.Ppoll(polls, &t, nil); err != nil && err != unix.EINTR { // EINTR: a signal for the runtime
+		return fmt.Errorf("ppoll: %w", err)
+	}
+	return nil
+}
+
+// awake takes a Wake back that has been heard.
+func (s *Sleeper) awake() {
 	if s.polls[0].Revents != 0 || s.wake.raised.Load() {
 		s.wake.Clear()
 		s.polls[0].Revents = 0
 	}
-	if err != nil {
-		return slept, fmt.Errorf("ppoll: %w", err)
-	}
-	if slept {
-		s.checkFailures()
-	}
-	return slept, nil
 }
 
 // checkFailures keeps a descriptor that reports an error without end from

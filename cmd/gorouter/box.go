@@ -30,7 +30,8 @@ type box struct {
 	ports   []*port.Port
 	router  *dataplane.Router
 
-	chips    map[string]*model.Chip // software chips by port
+	chips    map[string]*model.Chip  // software chips by port
+	cables   map[string]*model.Cable // software cables by the port that steps them
 	stations []*station
 	undo     []func() error // to close what was opened, last first
 
@@ -60,7 +61,7 @@ func openBox(cfg *config.Config, log *slog.Logger) (*box, error) {
 
 // newBox makes what every use of ports needs: memory, FIB and workers.
 func newBox(cfg *config.Config, log *slog.Logger) (*box, error) {
-	b := &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}}
+	b := &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}, cables: map[string]*model.Cable{}}
 	var err error
 	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
 		return nil, err
@@ -80,6 +81,7 @@ func newBox(cfg *config.Config, log *slog.Logger) (*box, error) {
 // open opens the ports and joins them to a router.
 func (b *box) open() error {
 	cfg := b.cfg
+	var weights []int
 	for i := range cfg.Ports {
 		p, err := b.openPort(uint16(i))
 		if err != nil {
@@ -87,6 +89,7 @@ func (b *box) open() error {
 		}
 		b.ports = append(b.ports, p)
 		b.assign = append(b.assign, cfg.Ports[i].Worker)
+		weights = append(weights, cfg.Ports[i].Weight)
 	}
 	err := b.joinCables()
 	if err != nil {
@@ -94,7 +97,7 @@ func (b *box) open() error {
 	}
 	b.router, err = dataplane.New(dataplane.Config{
 		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
-		Workers: b.workers, Assign: b.assign, Options: cfg.Poll, IP: cfg.IP, Neigh: cfg.Neigh,
+		Workers: b.workers, Assign: b.assign, Weights: weights, Options: cfg.Poll, IP: cfg.IP, Neigh: cfg.Neigh,
 	})
 	if err != nil {
 		return err
@@ -175,6 +178,9 @@ func (b *box) housekeep() {
 // halt stops the workers and the devices; the rings keep their frames until
 // close, so that buffers can be counted. It is idempotent.
 func (b *box) halt() {
+	if !b.running && b.router != nil {
+		b.router.Stop() // idempotent
+	}
 	if b.running {
 		b.running = false
 		b.settle()

@@ -153,6 +153,7 @@ func (b *box) joinCables() error {
 		if err != nil {
 			return b.cfg.Errorf(c.Pos, "port %s: %w", c.Name, err)
 		}
+		b.cables[c.Name] = cable
 		if err := b.drive(i, work, cable); err != nil {
 			return b.cfg.Errorf(c.Pos, "port %s: %w", c.Name, err)
 		}

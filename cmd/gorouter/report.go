@@ -24,6 +24,7 @@ type report struct {
 	Buffers    map[string]int        `json:"buffers,omitempty"`
 	Stages     []dataplane.Stage     `json:"stages"`
 	Polls      dataplane.Polls       `json:"polls"`
+	Workers    []workerReport        `json:"workers"`
 	Forwarded  uint64                `json:"forwarded"`
 	Originated uint64                `json:"originated"`
 	Answered   uint64                `json:"answered"`
@@ -41,6 +42,20 @@ type report struct {
 type icmpReport struct {
 	Suppressed uint64 `json:"suppressed"`
 	Forbidden  uint64 `json:"forbidden"`
+}
+
+// workerReport is one worker's part.
+type workerReport struct {
+	Worker     int               `json:"worker"`
+	CPU        int               `json:"cpu"` // -1: any
+	Ports      []string          `json:"ports"`
+	Received   uint64            `json:"received"`
+	Forwarded  uint64            `json:"forwarded"`
+	Originated uint64            `json:"originated"`
+	Answered   uint64            `json:"answered"`
+	Handed     uint64            `json:"handed"` // to other workers
+	Drops      map[string]uint64 `json:"drops"`
+	Polls      dataplane.Polls   `json:"polls"`
 }
 
 type portReport struct {
@@ -72,6 +87,12 @@ func newReport(b *box, took time.Duration) *report {
 		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered, Fragmented: s.Fragmented, Fragments: s.Fragments,
 		ICMP:      icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
 		Neighbors: b.router.Neighbours().Stats(),
+	}
+	for _, w := range b.router.WorkerStats() {
+		r.Workers = append(r.Workers, workerReport{
+			Worker: w.Worker, CPU: w.CPU, Ports: w.Ports, Received: w.Received, Forwarded: w.Forwarded,
+			Originated: w.Originated, Answered: w.Answered, Handed: w.Handed, Drops: w.Drops.Map(), Polls: w.Polls,
+		})
 	}
 	drops := s.Drops
 	frames := uint64(0)
@@ -268,6 +289,14 @@ func (r *report) print(out io.Writer) error {
 	fmt.Fprintf(out, "\npolls: %d full, %d short, %d empty; forwarded %d, answered %d, originated %d\n", r.Polls.Full, r.Polls.Short, r.Polls.Empty, r.Forwarded, r.Answered, r.Originated)
 	if r.Fragmented > 0 {
 		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
+	}
+	fmt.Fprintf(out, "trips: %.1f frames; rounds: %d, %d cut short; idle: %d naps, %d sleeps, %d wake-ups, %d of them for nothing; busy %.0f %%\n",
+		r.Polls.MeanTrip, r.Polls.Rounds, r.Polls.Exhausted, r.Polls.Naps, r.Polls.Sleeps, r.Polls.Wakeups, r.Polls.Spurious, 100*r.Polls.BusyShare)
+	if len(r.Workers) > 1 {
+		for _, w := range r.Workers {
+			fmt.Fprintf(out, "worker %d (%s): received %d, forwarded %d, handed over %d, busy %.0f %%\n",
+				w.Worker, strings.Join(w.Ports, ", "), w.Received, w.Forwarded, w.Handed, 100*w.Polls.BusyShare)
+		}
 	}
 	fmt.Fprintf(out, "neighbours: %s\n", neighborText(&r.Neighbors))
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))

@@ -152,6 +152,7 @@ func (d *Device) open() error {
 		Name: c.Name, Index: c.Index, MTU: mtu, Device: d,
 		Rx: []rx.Queue{d.rxq}, Tx: []tx.Queue{d.txq},
 	}
+	d.port.Events = port.FileEvents(d.rx.fd, d.port.Rx, d.port.Tx)
 	// The watcher subscribes before the state is read, so that no change falls
 	// in between.
 	if d.watch, err = newWatcher(d); err != nil {

@@ -81,6 +81,8 @@ func TestDemoVariants(t *testing.T) {
 	for name, text := range map[string]string{
 		"vector 1":           change("vector: 32", "vector: 1"),
 		"spin":               change("vector: 32", "vector: 32\n  idle: spin"),
+		"interrupt":          change("vector: 32", "vector: 32\n  idle: interrupt"),
+		"weight of a port":   change("addresses: [192.0.2.1/24]", "addresses: [192.0.2.1/24]\n    weight: 7"),
 		"doorbell frame":     change("doorbell: batch", "doorbell: frame"),
 		"doorbell timer":     change("doorbell: batch", "doorbell: timer"),
 		"replenish end":      change("replenish_at: turn", "replenish_at: end"),

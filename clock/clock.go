@@ -34,6 +34,16 @@ func (c *Clock) Now() int64 {
 	return int64(time.Since(c.start))
 }
 
+// DayMillis is the time of day in milliseconds since midnight UT. For a virtual
+// clock the first day began at its start.
+func (c *Clock) DayMillis() uint32 {
+	ms := c.Now() / 1e6
+	if !c.virtual {
+		ms = time.Now().UnixMilli()
+	}
+	return uint32(ms % (24 * 60 * 60 * 1000))
+}
+
 // Picoseconds is the time of a virtual clock in picoseconds; a machine clock
 // gives its nanoseconds times a thousand.
 func (c *Clock) Picoseconds() int64 {

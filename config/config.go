@@ -34,6 +34,7 @@ type Config struct {
 	File    string // as given to Load or Parse
 	Workers []Worker
 	Poll    dataplane.Options
+	IP      dataplane.IPOptions
 	Neigh   neigh.Options
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
 	Buffers   skb.Options

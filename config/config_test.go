@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 	buffers := skb.OptionTable.Defaults()
 	buffers.DeviceMax, buffers.RingBytes = 1522, 2<<20
 	want := &Config{
-		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), Neigh: neigh.OptionTable.Defaults(), Buffers: buffers,
+		Workers: []Worker{{CPU: AnyCPU}}, Poll: dataplane.OptionTable.Defaults(), IP: dataplane.IPTable.Defaults(), Neigh: neigh.OptionTable.Defaults(), Buffers: buffers,
 		Ports: []Port{{
 			Name: "p0", Driver: DriverModel, MTU: 1500, Model: ModelTable.Defaults(),
 			Impair: model.ImpairmentTable.Defaults(), Flap: FlapTable.Defaults(),

@@ -21,6 +21,7 @@ func (d *decoder) top(n *yaml.Node) {
 	c := d.cfg
 	c.Workers = []Worker{{CPU: AnyCPU}}
 	c.Poll = dataplane.OptionTable.Defaults()
+	c.IP = dataplane.IPTable.Defaults()
 	c.Neigh = neigh.OptionTable.Defaults()
 	c.Buffers = skb.OptionTable.Defaults()
 	f, ok := d.fields(n, "", names(topKeys))
@@ -36,6 +37,9 @@ func (d *decoder) top(n *yaml.Node) {
 	}
 	if v := f["poll"]; v != nil {
 		options(d, v, "poll", dataplane.OptionTable, &c.Poll)
+	}
+	if v := f["ip"]; v != nil {
+		options(d, v, "ip", dataplane.IPTable, &c.IP)
 	}
 	if v := f["neigh"]; v != nil {
 		options(d, v, "neigh", neigh.OptionTable, &c.Neigh)

@@ -34,6 +34,7 @@ const (
 var topKeys = []key{
 	{"workers", "1 to 16, or a list of {cpu}", "1", "packet workers"},
 	{"poll", "mapping", "", "the poll loop of every worker"},
+	{"ip", "mapping", "", "IPv4 and ICMP"},
 	{"neigh", "mapping", "", "the neighbour table: ARP, packets that wait for it, announcements of own addresses"},
 	{"buffers", "mapping", "", "the packet buffers"},
 	{"ports", "mapping: name to port", "required", "the ports of the router"},

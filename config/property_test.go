@@ -59,6 +59,7 @@ func drawYAML(t *rapid.T) string {
 
 	workers := number("workers", 1, 4)
 	pr("workers: %d\npoll: %s\n", workers, drawOptions(t, dataplane.OptionTable, nil))
+	pr("ip: %s\n", drawOptions(t, dataplane.IPTable, nil))
 	pr("neigh: %s\n", drawOptions(t, neigh.OptionTable, nil))
 	stride := rapid.SampledFrom([]int{2048, 4096, 8192, 16384}).Draw(t, "stride")
 	buffers := drawOptions(t, skb.OptionTable, map[string][2]int{

@@ -25,6 +25,7 @@ func Reference(w io.Writer) error {
 		{"router.yaml", topKeys},
 		{"workers", workerKeys},
 		{"poll", rows(dataplane.OptionTable)},
+		{"ip", rows(dataplane.IPTable)},
 		{"neigh", rows(neigh.OptionTable)},
 		{"buffers", rows(skb.OptionTable)},
 		{"ports.NAME", portKeys},

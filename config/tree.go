@@ -66,6 +66,7 @@ func (c *Config) tree() item {
 	return item{kids: []item{
 		workers,
 		{name: "poll", kids: leaves(dataplane.OptionTable, c.Poll)},
+		{name: "ip", kids: leaves(dataplane.IPTable, c.IP)},
 		{name: "neigh", kids: leaves(neigh.OptionTable, c.Neigh)},
 		{name: "buffers", kids: leaves(skb.OptionTable, c.Buffers)},
 		ports, routes, neighbors,

@@ -47,10 +47,12 @@ type counts struct {
 	Spurious           uint64 // wake-ups after which there was nothing to do
 	Pendings           uint64 // sleeps that did not take place: a source had something
 	Forwarded          uint64 // packets routed to a port
-	Originated         uint64 // packets made here: ARP requests, ICMP errors
+	Originated         uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered           uint64 // requests turned into their answer: ARP, echo
 	Suppressed         uint64 // ICMP errors not sent: rate limit, or no buffer
 	Forbidden          uint64 // ICMP errors not sent because a rule forbids it
+	Fragmented         uint64 // packets that left in fragments
+	Fragments          uint64 // the fragments of those
 	Handed             uint64 // frames handed to another worker
 	BusyNs             uint64 // time in rounds that had work
 	RunNs              uint64 // time since the first round
@@ -91,10 +93,12 @@ type Stats struct {
 	Drops      skb.DropCounts // of the stages; queues count their own
 	Received   uint64         // frames taken off receive rings, those dropped there included
 	Forwarded  uint64
-	Originated uint64 // packets made here: ARP requests, ICMP errors
+	Originated uint64 // frames made here: ARP requests, ICMP errors, fragments beyond the first
 	Answered   uint64 // received requests turned into their answer: ARP, echo
 	Suppressed uint64 // ICMP errors over the rate limit, or without a buffer
 	Forbidden  uint64 // ICMP errors that a rule forbids
+	Fragmented uint64 // packets that left in fragments
+	Fragments  uint64 // the fragments of those
 	Handed     uint64
 	BusyNs     uint64
 	RunNs      uint64 // time since the first round
@@ -134,6 +138,8 @@ func (s *Stats) add(c *counts, stages *[numStages]stageCounts) {
 	s.Answered += c.Answered
 	s.Suppressed += c.Suppressed
 	s.Forbidden += c.Forbidden
+	s.Fragmented += c.Fragmented
+	s.Fragments += c.Fragments
 	s.Handed += c.Handed
 	s.BusyNs += c.BusyNs
 	s.RunNs += c.RunNs

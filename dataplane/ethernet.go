@@ -28,7 +28,7 @@ func (w *Worker) process(portIndex uint16) {
 	}
 	w.reader.Lookup4Batch(w.ifs.ifs[portIndex].table, w.dst[:n], w.res[:n])
 	w.done(stageIP4Lookup, n)
-	w.ip4Forward(n)
+	w.ip4Forward(n, portIndex)
 }
 
 // ethernet sorts a batch by destination and ethertype: IPv4 for this port goes

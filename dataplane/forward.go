@@ -8,8 +8,14 @@ import (
 	"gorouter/skb"
 )
 
-// ip4Forward sends the n packets of w.ip on, by the lookup results in w.res.
-func (w *Worker) ip4Forward(n int) {
+// ip4Forward sends the n packets of w.ip, which came in by a port, on by the
+// lookup results in w.res.
+func (w *Worker) ip4Forward(n int, in uint16) {
+	// Only the slow path sends redirects.
+	back := fib.NoPort
+	if w.ip4.Redirects {
+		back = in
+	}
 	fast := 0
 	for i, h := range w.ip[:n&(2*skb.BatchSize-1)] {
 		m := w.arena.Meta(h)
@@ -22,7 +28,7 @@ func (w *Worker) ip4Forward(n int) {
 		if a.Kind == fib.Connected {
 			a = w.onLink(a, w.dst[i&(skb.BatchSize-1)])
 		}
-		if a.State != fib.Reachable || f[22] <= 1 || uint32(m.Len) > w.frameMTU(a) {
+		if a.State != fib.Reachable || f[22] <= 1 || f[14] != 0x45 || uint32(m.Len) > w.frameMTU(a) || a.Port == back {
 			w.done(stageIP4Rewrite, 0) // the time so far is not the slow path's
 			w.special(h, m, f, a)
 			w.done(stageSlow, 1)
@@ -82,8 +88,12 @@ func (w *Worker) flowHash(f *frame) uint32 {
 	return w.reader.Hash4(src, dst, proto, ports)
 }
 
-// special handles a packet that cannot simply be rewritten.
+// special handles a packet that cannot simply be rewritten. Options are looked
+// at before anything is done by the destination (RFC 1812 section 5.2.1.1).
 func (w *Worker) special(h skb.Handle, m *skb.Meta, f *frame, a *fib.Adjacency) {
+	if f[14] != 0x45 && !w.optionsPass(h) {
+		return
+	}
 	switch a.Kind {
 	case fib.Local:
 		w.local(h, m, f)
@@ -106,17 +116,18 @@ func (w *Worker) special(h skb.Handle, m *skb.Meta, f *frame, a *fib.Adjacency) 
 func (w *Worker) forwardSlow(h skb.Handle, m *skb.Meta, f *frame, a *fib.Adjacency) {
 	dst := binary.BigEndian.Uint32(f[30:34])
 	if a.Kind == fib.Connected && w.ifs.ifs[a.Port].onBroadcast(dst) {
-		w.drop(h, skb.IP4DirectedBroadcast)
+		w.broadcast(h, m, f, a)
 		return
 	}
 	if f[22] <= 1 {
 		w.refuse(h, skb.IP4TTL, icmpTimeExceeded, 0)
 		return
 	}
-	if uint32(m.Len) > w.frameMTU(a) {
-		w.tooBig(h, f, a)
+	if uint32(m.Len) > w.frameMTU(a) && f[20]&flagDF != 0 {
+		w.tooBig(h, a)
 		return
 	}
+	w.redirect(h, m, f, a)
 	w.resolve(h, m, dst, a)
 }
 
@@ -160,13 +171,31 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 	}
 }
 
-// leave sends a packet that took the slow way by a reachable adjacency.
+// leave sends a packet that took the slow way by a reachable adjacency, in
+// pieces where it has to be. What it was when it came is quoted until here.
 func (w *Worker) leave(h skb.Handle, m *skb.Meta, a *fib.Adjacency) {
 	f := w.frame(h, m)
-	if m.Flags&skb.FlagLocal == 0 {
+	limit := w.frameMTU(a)
+	long := uint32(m.Len) > limit
+	if long && f[20]&flagDF != 0 {
+		// The packet was made here, or the way out has changed since.
+		w.tooBig(h, a)
+		return
+	}
+	forwarded := m.Flags&skb.FlagLocal == 0
+	if forwarded {
 		decrementTTL(f)
-		w.stats.Live.Forwarded++
+		if f[14] != 0x45 {
+			w.passOptions(h, a)
+		}
 	}
 	*(*[14]byte)(f[0:14]) = [14]byte(a.Rewrite[0:14])
-	w.emit(a.Port, h)
+	if !long {
+		w.emit(a.Port, h)
+	} else if !w.fragment(h, m, a.Port, limit) {
+		return
+	}
+	if forwarded {
+		w.stats.Live.Forwarded++
+	}
 }

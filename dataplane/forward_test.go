@@ -85,6 +85,16 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 		{"total length beyond the frame", skb.IP4TotalLength, edit(func(f []byte) []byte { f[16], f[17] = 5, 0; return resum(f) }), 0},
 		{"total length under the header", skb.IP4TotalLength, edit(func(f []byte) []byte { f[16], f[17] = 0, 19; return resum(f) }), 0},
 		{"wrong checksum", skb.IP4Checksum, edit(func(f []byte) []byte { f[25]++; return f }), 0},
+		{"total length beyond the frame, options", skb.IP4TotalLength, func() []byte {
+			f := withOptions(t, udp("192.0.2.2", "10.1.1.1"), 1, 1, 1, 1)
+			f[16], f[17] = 5, 0
+			return resum(f)
+		}(), 0},
+		{"wrong checksum, options", skb.IP4Checksum, func() []byte {
+			f := withOptions(t, udp("192.0.2.2", "10.1.1.1"), 1, 1, 1, 1)
+			f[34] = 0
+			return f
+		}(), 0},
 		{"source 0.0.0.0", skb.IP4MartianSource, from("0.0.0.0"), 0},
 		{"source 127.0.0.1", skb.IP4MartianSource, from("127.0.0.1"), 0},
 		{"source multicast", skb.IP4MartianSource, from("224.0.0.5"), 0},
@@ -117,6 +127,15 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 			p.transport = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(0, 0)}
 			return p.bytes(t)
 		}(), 0},
+		{"timestamp request for us", skb.IP4LocalICMP, func() []byte {
+			p := echo("192.0.2.2", "192.0.2.1")
+			p.transport = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(13, 0)}
+			p.payload = make([]byte, 12)
+			return p.bytes(t)
+		}(), 0},
+		{"malformed option", skb.IP4Options, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 7, 2, 4, 0), 1},
+		{"loose source route", skb.IP4SourceRoute, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 131, 7, 4, 10, 0, 0, 1, 0), 0},
+		{"strict source route", skb.IP4SourceRoute, withOptions(t, udp("192.0.2.2", "10.1.1.1"), 137, 7, 4, 10, 0, 0, 1, 0), 0},
 		{"too big, don't fragment", skb.IP4TooBig, func() []byte {
 			p := udp("192.0.2.2", "10.1.1.1")
 			p.payload, p.df = make([]byte, 1473), true
@@ -146,6 +165,7 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 	}
 	// What only other tests can bring about.
 	for _, r := range []skb.Reason{
+		skb.IP4FragmentNoBuffer,                                                       // fragment_test.go
 		skb.NeighQueueFull, skb.NeighFailed, skb.NeighTableFull, skb.NeighRequestRate, // neigh_test.go
 		skb.TxRingFull, skb.TxLinkDown, skb.HandoffFull, skb.Shutdown, // worker_test.go
 	} {
@@ -153,8 +173,8 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 	}
 	for r := skb.EthShort; int(r) < skb.NumReasons; r++ {
 		switch r {
-		case skb.TxTooLong, skb.TxAborted, skb.IP4Options, skb.IP4SourceRoute:
-			// The first two are the rings'; the options' slow path counts the others.
+		case skb.TxTooLong, skb.TxAborted:
+			// The rings'.
 		default:
 			if !seen[r] {
 				t.Errorf("no frame meets the reason %v", r)

@@ -83,7 +83,7 @@ func checkOut(port int, f []byte) error {
 		if inet.Checksum(p[:hl]) != 0 {
 			return fmt.Errorf("header checksum")
 		}
-		if p[1] == 0xc0 && p[9] == inet.ProtoICMP && p[8] == icmpTTL && hl == 20 && (p[20] == icmpUnreachable || p[20] == icmpTimeExceeded) && inet.Checksum(p[20:]) != 0 &&
+		if p[1]&0xe3 == 0xc0 && p[9] == inet.ProtoICMP && p[8] == icmpTTL && hl == 20 && (p[20] == icmpUnreachable || p[20] == icmpTimeExceeded) && inet.Checksum(p[20:]) != 0 &&
 			ownAddress(p[12:16]) {
 			return fmt.Errorf("ICMP checksum")
 		}

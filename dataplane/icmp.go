@@ -10,10 +10,13 @@ import (
 
 // ICMP types and codes (RFC 792, RFC 1812 section 5.2.7).
 const (
-	icmpEchoReply    = 0
-	icmpUnreachable  = 3
-	icmpEcho         = 8
-	icmpTimeExceeded = 11
+	icmpEchoReply        = 0
+	icmpUnreachable      = 3
+	icmpSourceQuench     = 4
+	icmpRedirect         = 5
+	icmpEcho             = 8
+	icmpTimeExceeded     = 11
+	icmpParameterProblem = 12
 
 	codeNetUnreachable  = 0
 	codeHostUnreachable = 1
@@ -21,15 +24,19 @@ const (
 	codePort            = 3
 	codeFragNeeded      = 4
 	codeAdminProhibited = 13
+
+	codeRedirectHost = 1
 )
 
-// Limits of ICMP errors a worker sends.
 const (
-	icmpRate  = 1000 // a second
-	icmpBurst = 50
 	// icmpQuote bounds the error as a whole (RFC 1812 section 4.3.2.3).
 	icmpQuote = 576
 	icmpTTL   = 64
+	// icmpPrecedence is internetwork control, and tosBits what an error takes
+	// over from its cause (RFC 1812 section 4.3.2.5): the type of service
+	// without the two bits that are for congestion now (RFC 3168).
+	icmpPrecedence = 0xc0
+	tosBits        = 0x1c
 )
 
 // tokenBucket limits a rate over the worker's time.
@@ -61,11 +68,10 @@ func (w *Worker) refuse(h skb.Handle, why skb.Reason, typ, code uint8) {
 	w.drop(h, why)
 }
 
-// tooBig handles a packet longer than the way out takes.
-func (w *Worker) tooBig(h skb.Handle, f *frame, a *fib.Adjacency) {
-	if f[20]&0x40 != 0 { // don't fragment
-		w.icmpError(h, icmpUnreachable, codeFragNeeded, w.frameMTU(a)-inet.EthHeaderLen)
-	}
+// tooBig handles a packet that is longer than the way out takes and must not
+// be fragmented.
+func (w *Worker) tooBig(h skb.Handle, a *fib.Adjacency) {
+	w.icmpError(h, icmpUnreachable, codeFragNeeded, w.frameMTU(a)-inet.EthHeaderLen)
 	w.drop(h, skb.IP4TooBig)
 }
 
@@ -91,7 +97,7 @@ func (w *Worker) mayAnswer(m *skb.Meta, p []byte) bool {
 			return false
 		}
 		switch p[hl] {
-		case 3, 4, 5, 11, 12:
+		case icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameterProblem:
 			return false
 		}
 	}
@@ -99,8 +105,14 @@ func (w *Worker) mayAnswer(m *skb.Meta, p []byte) bool {
 }
 
 // icmpError sends an ICMP error about the packet in h, which stays the
-// caller's. mtu is the next hop's for fragmentation needed, else 0.
-func (w *Worker) icmpError(h skb.Handle, typ, code uint8, mtu uint32) {
+// caller's. rest is the second word: the next hop's MTU for fragmentation
+// needed, the pointer in the top byte for a parameter problem, else 0.
+func (w *Worker) icmpError(h skb.Handle, typ, code uint8, rest uint32) {
+	w.sendError(&w.icmp, h, typ, code, rest)
+}
+
+// sendError is icmpError with tokens from the given bucket.
+func (w *Worker) sendError(bucket *tokenBucket, h skb.Handle, typ, code uint8, rest uint32) {
 	m := w.arena.Meta(h)
 	p := w.arena.Bytes(h)[inet.EthHeaderLen:]
 	if !w.mayAnswer(m, p) {
@@ -108,7 +120,7 @@ func (w *Worker) icmpError(h skb.Handle, typ, code uint8, mtu uint32) {
 		return
 	}
 	// The bucket is asked before anything is built.
-	if !w.icmp.take(w.now) {
+	if !bucket.take(w.now) {
 		w.stats.Live.Suppressed++
 		return
 	}
@@ -121,25 +133,25 @@ func (w *Worker) icmpError(h skb.Handle, typ, code uint8, mtu uint32) {
 	b := w.arena.Put(e, inet.EthHeaderLen+inet.IPv4HeaderLen+8+quote)
 	ic := b[inet.EthHeaderLen+inet.IPv4HeaderLen:]
 	ic[0], ic[1], ic[2], ic[3] = typ, code, 0, 0
-	binary.BigEndian.PutUint32(ic[4:], mtu)
+	binary.BigEndian.PutUint32(ic[4:], rest)
 	copy(ic[8:], p[:quote])
 	binary.BigEndian.PutUint16(ic[2:], inet.Checksum(ic))
-	w.originate(e, m.Port, inet.ProtoICMP, 0, binary.BigEndian.Uint32(p[12:]), m.Port)
+	w.originate(e, m.Port, inet.ProtoICMP, icmpPrecedence|p[1]&tosBits, 0, binary.BigEndian.Uint32(p[12:]), m.Port)
 }
 
 // originate completes the IPv4 header of a packet made here (its buffer has
 // room for the link header in front) and sends it to dst. src 0 takes the
 // address of the port it leaves by.
-func (w *Worker) originate(h skb.Handle, in uint16, proto uint8, src, dst uint32, table uint16) {
+func (w *Worker) originate(h skb.Handle, in uint16, proto, tos uint8, src, dst uint32, table uint16) {
 	m := w.arena.Meta(h)
 	m.Port = in
 	m.Flags = skb.FlagLocal
 	p := w.arena.Bytes(h)[inet.EthHeaderLen:]
 	clear(p[:inet.IPv4HeaderLen])
 	p[0] = 0x45
-	// Precedence 6, internetwork control, as RFC 1812 section 4.3.2.5 asks.
-	p[1] = 0xc0
+	p[1] = tos
 	binary.BigEndian.PutUint16(p[2:], uint16(len(p)))
+	binary.BigEndian.PutUint16(p[4:], w.identification())
 	p[8], p[9] = icmpTTL, proto
 	binary.BigEndian.PutUint32(p[12:], src)
 	binary.BigEndian.PutUint32(p[16:], dst)
@@ -181,7 +193,16 @@ func (w *Worker) route(h skb.Handle, m *skb.Meta, dst uint32, table uint16, pick
 		src := w.ifs.sourceFor(a.Port, dst)
 		binary.BigEndian.PutUint32(f[26:], src)
 	}
-	f[24], f[25] = 0, 0
-	binary.BigEndian.PutUint16(f[24:], inet.Checksum(f[14:34])) // made here: no options
+	hdr := w.headerOf(h)
+	hdr[10], hdr[11] = 0, 0
+	binary.BigEndian.PutUint16(hdr[10:], inet.Checksum(hdr))
 	w.resolve(h, m, dst, a)
+}
+
+// identification is the next number for a packet made here. The workers'
+// numbers do not meet, for fragments of two packets with one number would be
+// mixed up.
+func (w *Worker) identification() uint16 {
+	w.ident += uint16(len(w.r.workers))
+	return w.ident
 }

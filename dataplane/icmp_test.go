@@ -146,7 +146,6 @@ func TestICMPErrorsThatMustNotBeSent(t *testing.T) {
 		{"from ourselves", "198.51.100.1", "11.0.0.1", routerMAC[0], nil, 0},
 		{"to a broadcast that has a route of its own", "192.0.2.2", "198.51.100.255", routerMAC[0], nil, 1},
 		{"to a blackhole", "192.0.2.2", "10.9.0.1", routerMAC[0], nil, 0},
-		{"too long, may be fragmented", "192.0.2.2", "10.0.0.1", routerMAC[0], func(p *pkt) { p.payload = make([]byte, 1473) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := refusing(t)
@@ -206,7 +205,7 @@ func TestFragmentationNeededTellsTheMTU(t *testing.T) {
 		out    int
 		icmp   int
 	}{
-		{1400, true, 1, 0}, {1401, true, 0, 1}, {1500, true, 0, 1}, {1400, false, 1, 0}, {1401, false, 0, 0},
+		{1400, true, 1, 0}, {1401, true, 0, 1}, {1500, true, 0, 1}, {1400, false, 1, 0}, {1401, false, 2, 0},
 	} {
 		p := udp("192.0.2.2", "10.0.0.1")
 		p.df, p.payload = c.df, make([]byte, c.length-28)
@@ -270,7 +269,7 @@ func TestICMPRateLimit(t *testing.T) {
 		l.run(numbered(t, "11.0.0.1", 1))
 	}
 	s := l.r.Stats()
-	if n := len(l.out(0)); n != icmpBurst || s.Suppressed != 100-icmpBurst || s.Originated != icmpBurst || s.Forbidden != 0 {
+	if n := len(l.out(0)); n != 50 || s.Suppressed != 50 || s.Originated != 50 || s.Forbidden != 0 {
 		t.Errorf("%d sent, %+v", n, s)
 	}
 	if d := l.drops()["ip4_no_route"]; d != 100 {
@@ -362,6 +361,118 @@ func TestTokenBucket(t *testing.T) {
 	for range 50 {
 		if !b.take(math.MaxInt64 / 2) {
 			t.Fatal("no token after a long rest")
+		}
+	}
+}
+
+// RFC 1812 section 4.3.2.5: an error takes its cause's type of service and
+// precedence 6, a reply keeps the request's octet.
+func TestTypeOfServiceOfAnswers(t *testing.T) {
+	for tos := range 256 {
+		l := newLab(t)
+		e := udp("192.0.2.2", "11.0.0.1").bytes(t)
+		p := echo("192.0.2.2", "192.0.2.1").bytes(t)
+		e[15], p[15] = byte(tos), byte(tos)
+		l.run(resum(e), resum(p))
+		out := l.out(0)
+		if len(out) != 2 {
+			t.Fatalf("drops %v", l.drops())
+		}
+		if want := byte(0xc0 | tos&0x1c); out[0][15] != want || out[1][15] != byte(tos) {
+			t.Errorf("%#02x: error has %#02x, want %#02x; reply has %#02x", tos, out[0][15], want, out[1][15])
+		}
+	}
+}
+
+// Whatever is made here has a number of its own, on every worker.
+func TestIdentificationsDiffer(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Workers = NewWorkers(c.Arena, c.FIB, c.Clock, 3) })
+	seen := map[uint16]bool{}
+	for _, w := range l.r.workers {
+		for range 20000 {
+			id := w.identification()
+			if seen[id] {
+				t.Fatalf("%d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	l.run(numbered(t, "11.0.0.1", 1), echo("192.0.2.2", "192.0.2.1").bytes(t))
+	if out := l.out(0); len(out) != 2 || bytes.Equal(out[0][18:20], out[1][18:20]) {
+		t.Errorf("%x", out)
+	}
+}
+
+// What ICMP for the router itself becomes. Nothing but an echo is answered.
+func TestICMPForTheRouter(t *testing.T) {
+	for typ := range 256 {
+		l := newLab(t)
+		p := echo("192.0.2.2", "192.0.2.1")
+		p.transport, p.payload = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(uint8(typ), 0)}, make([]byte, 28)
+		l.run(p.bytes(t))
+		want := "ip4_local_icmp"
+		switch typ {
+		case 8:
+			if n := len(l.out(0)); n != 1 {
+				t.Errorf("an echo request is not answered, drops %v", l.drops())
+			}
+			continue
+		case 0, 3, 4, 5, 11, 12:
+			want = "ip4_local_consumed"
+		}
+		if d := l.drops(); d[want] != 1 || len(d) != 1 || len(l.out(0)) != 0 {
+			t.Errorf("type %d: drops %v", typ, d)
+		}
+	}
+}
+
+// The list of section 4.3.2.7 once more, each rule by itself: on the way here
+// most such packets have been dropped already.
+func TestMayAnswer(t *testing.T) {
+	l := newLab(t)
+	w := l.r.workers[0]
+	w.ifs = l.r.ifaces.Load()
+	icmp := func(typ byte) func([]byte) []byte {
+		return func(p []byte) []byte { p[9], p[20] = inet.ProtoICMP, typ; return p }
+	}
+	plain := func(p []byte) []byte { return p }
+	for _, c := range []struct {
+		name     string
+		src, dst string
+		flags    skb.Flags
+		edit     func([]byte) []byte
+		want     bool
+	}{
+		{"plain", "192.0.2.2", "10.0.0.1", 0, plain, true},
+		{"first fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[6] = 0x20; return p }, true},
+		{"echo", "192.0.2.2", "10.0.0.1", 0, icmp(8), true},
+		{"echo reply", "192.0.2.2", "10.0.0.1", 0, icmp(0), true},
+		{"unknown ICMP", "192.0.2.2", "10.0.0.1", 0, icmp(200), true},
+		{"unreachable", "192.0.2.2", "10.0.0.1", 0, icmp(3), false},
+		{"source quench", "192.0.2.2", "10.0.0.1", 0, icmp(4), false},
+		{"redirect", "192.0.2.2", "10.0.0.1", 0, icmp(5), false},
+		{"time exceeded", "192.0.2.2", "10.0.0.1", 0, icmp(11), false},
+		{"parameter problem", "192.0.2.2", "10.0.0.1", 0, icmp(12), false},
+		{"ICMP without a type", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { return icmp(8)(p)[:20] }, false},
+		{"later fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[7] = 1; return p }, false},
+		{"last possible fragment", "192.0.2.2", "10.0.0.1", 0, func(p []byte) []byte { p[6], p[7] = 0x1f, 0xff; return p }, false},
+		{"link-layer broadcast", "192.0.2.2", "10.0.0.1", skb.FlagLinkMulticast, plain, false},
+		{"made here", "192.0.2.2", "10.0.0.1", skb.FlagLocal, plain, false},
+		{"to a group", "192.0.2.2", "224.0.0.1", 0, plain, false},
+		{"to class E", "192.0.2.2", "240.0.0.1", 0, plain, false},
+		{"to the limited broadcast", "192.0.2.2", "255.255.255.255", 0, plain, false},
+		{"to a network's broadcast", "192.0.2.2", "198.51.100.255", 0, plain, false},
+		{"to a network", "192.0.2.2", "198.51.100.0", 0, plain, false},
+		{"to both addresses of a /31", "192.0.2.2", "203.0.113.0", 0, plain, true},
+		{"from network 0", "0.0.0.0", "10.0.0.1", 0, plain, false},
+		{"from a loopback", "127.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from a group", "224.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from class E", "240.0.0.1", "10.0.0.1", 0, plain, false},
+		{"from ourselves", "198.51.100.1", "10.0.0.1", 0, plain, false},
+	} {
+		p := c.edit(append([]byte(nil), packet(udp(c.src, c.dst).bytes(t))...))
+		if got := w.mayAnswer(&skb.Meta{Flags: c.flags}, p); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

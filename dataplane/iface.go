@@ -53,7 +53,7 @@ func newIfaceSet(r *Router, old *ifaceSet) *ifaceSet {
 		f := &s.ifs[i]
 		f.hw = p.MAC()
 		f.mac = macWord(f.hw)
-		f.mtu = uint32(p.MTU)
+		f.mtu = max(uint32(p.MTU), minMTU)
 		f.table = r.fib.Table(0)
 		if old != nil {
 			f.addrs = old.ifs[i].addrs
@@ -162,6 +162,31 @@ func (f *iface) onLink(a uint32) bool {
 	d := from4(a)
 	for _, p := range f.addrs {
 		if p.Contains(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLast reports whether a is the broadcast address, the last one, of one of
+// the port's networks.
+func (f *iface) isLast(a uint32) bool {
+	for _, p := range f.addrs {
+		if !p.Addr().Is4() || p.Bits() > 30 {
+			continue
+		}
+		if _, last := ends(p); a == last {
+			return true
+		}
+	}
+	return false
+}
+
+// together reports whether a and b lie in one of the port's networks.
+func (f *iface) together(a, b uint32) bool {
+	x, y := from4(a), from4(b)
+	for _, p := range f.addrs {
+		if p.Contains(x) && p.Contains(y) {
 			return true
 		}
 	}

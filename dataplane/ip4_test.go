@@ -255,3 +255,19 @@ func TestPointToPointNetworksHaveNoBroadcast(t *testing.T) {
 		t.Errorf("a packet from the peer: drops %v", l.drops())
 	}
 }
+
+// RFC 1812 sections 4.2.2.3, 5.2.5 and 5.3.3.3: reserved bits and precedence
+// change nothing and are not changed.
+func TestReservedBitsAndPrecedencePass(t *testing.T) {
+	l := newLab(t)
+	l.via("10.0.0.0/8", 1, "198.51.100.2")
+	for tos := range 256 {
+		f := udp("192.0.2.2", "10.0.0.1").bytes(t)
+		f[15], f[20] = byte(tos), f[20]|0x80
+		l.run(resum(f))
+		out := l.out(1)
+		if len(out) != 1 || out[0][15] != byte(tos) || out[0][20] != 0x80 {
+			t.Fatalf("tos %#02x: %x, drops %v", tos, out, l.drops())
+		}
+	}
+}

@@ -25,21 +25,35 @@ func (w *Worker) local(h skb.Handle, m *skb.Meta, f *frame) {
 }
 
 // localICMP answers an echo request in its own buffer and takes in the rest.
-// An answer carries no IP options, whatever the request had: options are not
-// obeyed here, and a copied source route would be.
+// Timestamp and address mask requests are not answered: the first need not be
+// (RFC 1812 section 4.3.3.8), the second are abolished (RFC 6918).
 func (w *Worker) localICMP(h skb.Handle, m *skb.Meta, f *frame, ic []byte, hl int) {
-	if len(ic) < 8 || inet.Checksum(ic) != 0 || ic[0] != icmpEcho {
-		w.drop(h, skb.IP4LocalConsumed)
+	if len(ic) < 8 || inet.Checksum(ic) != 0 {
+		w.drop(h, skb.IP4LocalICMP)
 		return
 	}
-	if hl > inet.IPv4HeaderLen {
-		f = w.cutOptions(h, m, f, hl)
+	switch ic[0] {
+	case icmpEcho:
+	case icmpEchoReply, icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameterProblem:
+		// A router does not follow redirects (RFC 1812 section 5.2.7.2).
+		w.drop(h, skb.IP4LocalConsumed)
+		return
+	default:
+		w.drop(h, skb.IP4LocalICMP)
+		return
 	}
 	src := binary.BigEndian.Uint32(f[26:30])
 	dst := binary.BigEndian.Uint32(f[30:34])
 	// Not by update: a reply may be all zeros, for which RFC 1624 does not hold.
 	ic[0], ic[2], ic[3] = icmpEchoReply, 0, 0
 	binary.BigEndian.PutUint16(ic[2:], inet.Checksum(ic))
+	if hl > inet.IPv4HeaderLen {
+		f = w.turnOptions(h, m, hl, dst)
+	}
+	binary.BigEndian.PutUint16(f[18:], w.identification())
+	// A reply is free to be fragmented: nobody here would hear that it was
+	// too long. The reserved bit of the request is not ours to send.
+	f[20], f[21] = 0, 0
 	binary.BigEndian.PutUint32(f[26:], dst)
 	binary.BigEndian.PutUint32(f[30:], src)
 	f[22] = icmpTTL
@@ -48,19 +62,22 @@ func (w *Worker) localICMP(h skb.Handle, m *skb.Meta, f *frame, ic []byte, hl in
 	w.route(h, m, src, m.Port, false)
 }
 
-// cutOptions moves the fixed part of a header of hl bytes up to its payload,
-// so that the options are gone, and returns the frame that now starts further
-// on. The link header is written when the packet leaves.
-func (w *Worker) cutOptions(h skb.Handle, m *skb.Meta, f *frame, hl int) *frame {
-	var fixed [inet.IPv4HeaderLen]byte
-	copy(fixed[:], f[inet.EthHeaderLen:])
-	cut := uint16(hl - inet.IPv4HeaderLen)
+// turnOptions makes the options of a request of hl bytes of header those of
+// its reply: record route and timestamp go back with our own entry in them,
+// the rest is left out (RFC 1812 section 4.3.3.6). It returns the frame, which
+// then starts further on; its link header is written when it leaves.
+func (w *Worker) turnOptions(h skb.Handle, m *skb.Meta, hl int, own uint32) *frame {
+	hdr := w.headerOf(h)
+	keep := inet.IPv4HeaderLen + replyOptions(hdr[inet.IPv4HeaderLen:])
+	hdr[0] = 0x40 | uint8(keep/4)
+	w.stampOptions(hdr[:keep], own)
+	cut := uint16(hl - keep)
+	b := w.arena.Bytes(h)
+	copy(b[inet.EthHeaderLen+cut:], b[inet.EthHeaderLen:inet.EthHeaderLen+keep])
 	m.Data += cut
 	m.Len -= cut
 	m.L3 += cut
-	f = w.frame(h, m)
-	copy(f[inet.EthHeaderLen:], fixed[:])
-	f[14] = 0x45
+	f := w.frame(h, m)
 	binary.BigEndian.PutUint16(f[16:], m.Len-inet.EthHeaderLen)
 	return f
 }

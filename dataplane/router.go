@@ -45,6 +45,7 @@ type Config struct {
 	Weights []int
 	Options Options
 	Neigh   neigh.Options
+	IP      IPOptions // the zero value means the defaults
 }
 
 // Owners are the workers of one port's queues, by the queues' place in the
@@ -136,6 +137,9 @@ func New(c Config) (*Router, error) {
 	r.ifaces.Store(newIfaceSet(r, nil))
 	for _, w := range c.Workers {
 		w.attach(r, c.Options)
+		if err := w.SetIPOptions(c.IP); err != nil {
+			return nil, fmt.Errorf("ip: %w", err)
+		}
 		w.held.setDepth(c.Neigh.Hold)
 	}
 	for i, p := range c.Ports {

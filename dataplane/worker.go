@@ -49,13 +49,14 @@ type Worker struct {
 	now int64 // the round's time
 	gen uint64
 
-	in    skb.Batch
-	ip    [skb.BatchSize]skb.Handle
-	dst   [skb.BatchSize]uint32
-	res   [skb.BatchSize]uint32
-	held  holdTable
-	uses  neigh.Uses
-	icmp  tokenBucket
+	in   skb.Batch
+	ip   [skb.BatchSize]skb.Handle
+	dst  [skb.BatchSize]uint32
+	res  [skb.BatchSize]uint32
+	held holdTable
+	uses neigh.Uses
+	icmp tokenBucket
+	worker4
 	trips uint64
 	timed bool
 	lap   int64
@@ -86,7 +87,7 @@ func (w *Worker) Cache() *skb.Cache { return w.cache }
 func (w *Worker) attach(r *Router, o Options) {
 	w.r = r
 	w.opts = o
-	w.icmp = tokenBucket{rate: icmpRate, burst: icmpBurst, tokens: icmpBurst}
+	w.ident = uint16(w.id)
 	w.held.limit = w.arena.Count() / holdShare / len(r.workers)
 	w.ifs = r.ifaces.Load()
 	w.outs = make([]output, len(r.ports))

@@ -68,9 +68,11 @@ const (
 	IP4Unreachable
 	IP4Prohibit
 	IP4TooBig
+	IP4FragmentNoBuffer
 	IP4LocalProtocol
 	IP4LocalPort
 	IP4LocalFragment
+	IP4LocalICMP
 	IP4LocalConsumed
 
 	IP6Unsupported
@@ -141,10 +143,12 @@ var reasons = [NumReasons]ReasonInfo{
 	IP4Blackhole:          {"ip4_blackhole", Normal, "blackhole route"},
 	IP4Unreachable:        {"ip4_unreachable", Normal, "unreachable route"},
 	IP4Prohibit:           {"ip4_prohibit", Normal, "prohibit route"},
-	IP4TooBig:             {"ip4_too_big", Normal, "longer than the MTU of the way out"},
+	IP4TooBig:             {"ip4_too_big", Normal, "longer than the MTU of the way out and not to be fragmented"},
+	IP4FragmentNoBuffer:   {"ip4_fragment_no_buffer", Resource, "no buffer for a fragment; the ones before it went out"},
 	IP4LocalProtocol:      {"ip4_local_protocol", Normal, "for this router, a protocol it does not speak"},
 	IP4LocalPort:          {"ip4_local_port", Normal, "for this router, a UDP port nobody listens on"},
 	IP4LocalFragment:      {"ip4_local_fragment", Normal, "fragment for this router, which does not reassemble"},
+	IP4LocalICMP:          {"ip4_local_icmp", Normal, "ICMP for this router that is malformed, unknown or a request it does not answer"},
 	IP4LocalConsumed:      {"ip4_local_consumed", Normal, "for this router, taken in"},
 
 	IP6Unsupported: {"ip6_unsupported", Normal, "IPv6, which is not forwarded yet"},

@@ -97,7 +97,7 @@ func (b *box) open() error {
 	}
 	b.router, err = dataplane.New(dataplane.Config{
 		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
-		Workers: b.workers, Assign: b.assign, Weights: weights, Options: cfg.Poll, Neigh: cfg.Neigh,
+		Workers: b.workers, Assign: b.assign, Weights: weights, Options: cfg.Poll, IP: cfg.IP, Neigh: cfg.Neigh,
 	})
 	if err != nil {
 		return err

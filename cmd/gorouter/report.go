@@ -28,6 +28,8 @@ type report struct {
 	Forwarded  uint64                `json:"forwarded"`
 	Originated uint64                `json:"originated"`
 	Answered   uint64                `json:"answered"`
+	Fragmented uint64                `json:"fragmented"`
+	Fragments  uint64                `json:"fragments"`
 	ICMP       icmpReport            `json:"icmp_errors"`
 	Neighbors  neigh.Stats           `json:"neighbors"`
 	BusyNs     float64               `json:"busy_ns_per_frame"`
@@ -82,7 +84,7 @@ func newReport(b *box, took time.Duration) *report {
 	s := b.router.Stats()
 	r := &report{
 		Duration: took.Seconds(), Ports: map[string]portReport{}, Stages: s.Stages, Polls: s.Polls,
-		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered,
+		Forwarded: s.Forwarded, Originated: s.Originated, Answered: s.Answered, Fragmented: s.Fragmented, Fragments: s.Fragments,
 		ICMP:      icmpReport{Suppressed: s.Suppressed, Forbidden: s.Forbidden},
 		Neighbors: b.router.Neighbours().Stats(),
 	}
@@ -292,6 +294,9 @@ func (r *report) print(out io.Writer) error {
 			fmt.Fprintf(out, "worker %d (%s): received %d, forwarded %d, handed over %d, busy %.0f %%\n",
 				w.Worker, strings.Join(w.Ports, ", "), w.Received, w.Forwarded, w.Handed, 100*w.Polls.BusyShare)
 		}
+	}
+	if r.Fragmented > 0 {
+		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
 	}
 	fmt.Fprintf(out, "neighbours: %s\n", neighborText(&r.Neighbors))
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))

@@ -287,6 +287,9 @@ func (r *report) print(out io.Writer) error {
 	}
 	_ = w.Flush()
 	fmt.Fprintf(out, "\npolls: %d full, %d short, %d empty; forwarded %d, answered %d, originated %d\n", r.Polls.Full, r.Polls.Short, r.Polls.Empty, r.Forwarded, r.Answered, r.Originated)
+	if r.Fragmented > 0 {
+		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
+	}
 	fmt.Fprintf(out, "trips: %.1f frames; rounds: %d, %d cut short; idle: %d naps, %d sleeps, %d wake-ups, %d of them for nothing; busy %.0f %%\n",
 		r.Polls.MeanTrip, r.Polls.Rounds, r.Polls.Exhausted, r.Polls.Naps, r.Polls.Sleeps, r.Polls.Wakeups, r.Polls.Spurious, 100*r.Polls.BusyShare)
 	if len(r.Workers) > 1 {
@@ -294,9 +297,6 @@ func (r *report) print(out io.Writer) error {
 			fmt.Fprintf(out, "worker %d (%s): received %d, forwarded %d, handed over %d, busy %.0f %%\n",
 				w.Worker, strings.Join(w.Ports, ", "), w.Received, w.Forwarded, w.Handed, 100*w.Polls.BusyShare)
 		}
-	}
-	if r.Fragmented > 0 {
-		fmt.Fprintf(out, "fragmented: %d packets into %d fragments\n", r.Fragmented, r.Fragments)
 	}
 	fmt.Fprintf(out, "neighbours: %s\n", neighborText(&r.Neighbors))
 	fmt.Fprintf(out, "drops: %s\n", dropText(r.Drops))

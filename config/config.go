@@ -37,11 +37,13 @@ type Config struct {
 	IP      dataplane.IPOptions
 	Neigh   neigh.Options
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
-	Buffers   skb.Options
-	Ports     []Port // in file order; a port's place is its index in the router
-	Routes    []Route
-	Neighbors []Neighbor
-	Streams   []Stream
+	Buffers skb.Options
+	Ports   []Port // in file order; a port's place is its index in the router
+	Routes  []Route
+	// RoutesFile is a list of more routes.
+	RoutesFile RoutesFile
+	Neighbors  []Neighbor
+	Streams    []Stream
 
 	where map[string]Pos // position of each key that was given, by path
 }

@@ -39,6 +39,7 @@ var topKeys = []key{
 	{"buffers", "mapping", "", "the packet buffers"},
 	{"ports", "mapping: name to port", "required", "the ports of the router"},
 	{"routes", "list", "none", "static routes"},
+	{"routes_file", "path, or mapping: file, via", "none", "a list of routes, such as a full Internet table"},
 	{"neighbors", "list", "none", "static neighbours (ARP and ND entries)"},
 	{"pktgen", "mapping: streams", "none", "the traffic generator"},
 }

@@ -63,15 +63,18 @@ func (c *Config) tree() item {
 	for i := range c.Streams {
 		streams.kids = append(streams.kids, c.Streams[i].tree())
 	}
-	return item{kids: []item{
+	top := []item{
 		workers,
 		{name: "poll", kids: leaves(dataplane.OptionTable, c.Poll)},
 		{name: "ip", kids: leaves(dataplane.IPTable, c.IP)},
 		{name: "neigh", kids: leaves(neigh.OptionTable, c.Neigh)},
 		{name: "buffers", kids: leaves(skb.OptionTable, c.Buffers)},
-		ports, routes, neighbors,
-		{name: "pktgen", kids: []item{streams}},
-	}}
+		ports, routes,
+	}
+	if c.RoutesFile.File != "" {
+		top = append(top, c.RoutesFile.tree())
+	}
+	return item{kids: append(top, neighbors, item{name: "pktgen", kids: []item{streams}})}
 }
 
 // leaves describes the options of a table.

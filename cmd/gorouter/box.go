@@ -242,3 +242,12 @@ func networks(p *config.Port) []netip.Prefix {
 	}
 	return ns
 }
+
+// addresses are the port's own addresses.
+func addresses(p *config.Port) []netip.Addr {
+	var as []netip.Addr
+	for _, a := range p.Addresses {
+		as = append(as, a.Prefix.Addr())
+	}
+	return as
+}

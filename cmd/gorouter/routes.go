@@ -80,8 +80,7 @@ func (b *box) fileHop(r *routefile.Route, turn int) (fib.NextHop, error) {
 	}
 	var fit []config.NextHop
 	for _, h := range b.cfg.RoutesFile.Hops {
-		// An IPv4 prefix may have an IPv6 next hop; not the other way round.
-		if h.Gateway.Is6() || r.Prefix.Addr().Is4() {
+		if h.Gateway.Is4() == r.Prefix.Addr().Is4() {
 			fit = append(fit, h)
 		}
 	}

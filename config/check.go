@@ -19,6 +19,7 @@ func (d *decoder) check() {
 	d.checkBuffers()
 	d.checkAddresses()
 	d.checkRoutes()
+	d.checkRoutesFile()
 	d.checkNeighbors()
 	d.checkStreams()
 }

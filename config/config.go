@@ -37,11 +37,13 @@ type Config struct {
 	IP      dataplane.IPOptions
 	Neigh   neigh.Options
 	// Buffers has DeviceMax and RingBytes set to what the ports need.
-	Buffers   skb.Options
-	Ports     []Port // in file order; a port's place is its index in the router
-	Routes    []Route
-	Neighbors []Neighbor
-	Streams   []Stream
+	Buffers skb.Options
+	Ports   []Port // in file order; a port's place is its index in the router
+	Routes  []Route
+	// RoutesFile is a list of more routes.
+	RoutesFile RoutesFile
+	Neighbors  []Neighbor
+	Streams    []Stream
 
 	where map[string]Pos // position of each key that was given, by path
 }
@@ -138,6 +140,9 @@ type Stream struct {
 	// Stream has a zero DstMAC for `dst_mac: auto`, the address of the port,
 	// and a zero SrcMAC for `src_mac: auto`, one that the generator makes up.
 	pktgen.Stream
+	// DstFile is a list of more destinations, which whoever runs the stream
+	// reads; "" means none.
+	DstFile string
 }
 
 // maxFile bounds what Load reads; a full routing table is well below.

@@ -267,7 +267,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	for _, k := range [][]key{topKeys, workerKeys, portKeys, routeKeys, hopKeys, neighborKeys, streamKeys} {
+	for _, k := range [][]key{topKeys, routesFileKeys, workerKeys, portKeys, routeKeys, hopKeys, neighborKeys, streamKeys} {
 		keys = append(keys, names(k)...)
 	}
 	keys = append(keys, dataplane.OptionTable.Names()...)

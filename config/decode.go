@@ -55,6 +55,9 @@ func (d *decoder) top(n *yaml.Node) {
 	if v := f["routes"]; v != nil {
 		d.routes(v)
 	}
+	if v := f["routes_file"]; v != nil {
+		d.routesFile(v)
+	}
 	if v := f["neighbors"]; v != nil {
 		d.neighbors(v)
 	}

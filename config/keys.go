@@ -39,6 +39,7 @@ var topKeys = []key{
 	{"buffers", "mapping", "", "the packet buffers"},
 	{"ports", "mapping: name to port", "required", "the ports of the router"},
 	{"routes", "list", "none", "static routes"},
+	{"routes_file", "path, or mapping: file, via", "none", "a list of routes, such as a full Internet table"},
 	{"neighbors", "list", "none", "static neighbours (ARP and ND entries)"},
 	{"pktgen", "mapping: streams", "none", "the traffic generator"},
 }
@@ -120,7 +121,8 @@ var streamKeys = []key{
 	{"name", "name", "stream1, stream2, …", "name in reports"},
 	{"port", "port", "required", "model port, without cable, that receives the stream"},
 	{"src", "address", "required", "source address"},
-	{"dst", "address, network/length, or a list of them", "required", "destinations, used in turn; a network stands for addresses spread over it"},
+	{"dst", "address, network/length, or a list of them", "required without dst_file", "destinations; a network stands for addresses spread over it"},
+	{"dst_file", "path", "none", "destinations from a list of prefixes as routes_file takes, those of the family of src, after those of dst"},
 	{"src_mac", "MAC address or auto", auto, "Ethernet source; auto makes one up"},
 	{"dst_mac", "MAC address or auto", auto, "Ethernet destination; auto is the port's"},
 }

@@ -105,6 +105,9 @@ func drawYAML(t *rapid.T) string {
 		rings := map[string][2]int{"ring": {256, 4096}, "replenish": {1, 255}, "reclaim_at": {1, 255}, "wake_at": {1, 255}, "report_every": {1, 255}}
 		pr("    rx: %s\n    tx: %s\n", drawOptions(t, rx.OptionTable, rings), drawOptions(t, tx.OptionTable, rings))
 	}
+	if maybe("routes_file") {
+		pr("routes_file: {file: table.gz, via: 10.0.0.2}\n")
+	}
 	pr("routes:\n")
 	for i := range number("routes", 0, 6) {
 		pr("  - prefix: 198.%d.0.0/16\n    metric: %d\n    table: %d\n", i, number("metric", 0, 1<<32-1), number("table", 0, 3))

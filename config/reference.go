@@ -37,6 +37,7 @@ func Reference(w io.Writer) error {
 		{"ports.NAME.tx", rows(tx.OptionTable)},
 		{"routes", routeKeys},
 		{"routes.via", hopKeys},
+		{"routes_file", routesFileKeys},
 		{"neighbors", neighborKeys},
 		{"pktgen", pktgenKeys},
 		{"pktgen.streams", append(append([]key{}, streamKeys...), rows(pktgen.StreamTable)...)},

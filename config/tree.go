@@ -63,15 +63,18 @@ func (c *Config) tree() item {
 	for i := range c.Streams {
 		streams.kids = append(streams.kids, c.Streams[i].tree())
 	}
-	return item{kids: []item{
+	top := []item{
 		workers,
 		{name: "poll", kids: leaves(dataplane.OptionTable, c.Poll)},
 		{name: "ip", kids: leaves(dataplane.IPTable, c.IP)},
 		{name: "neigh", kids: leaves(neigh.OptionTable, c.Neigh)},
 		{name: "buffers", kids: leaves(skb.OptionTable, c.Buffers)},
-		ports, routes, neighbors,
-		{name: "pktgen", kids: []item{streams}},
-	}}
+		ports, routes,
+	}
+	if c.RoutesFile.File != "" {
+		top = append(top, c.RoutesFile.tree())
+	}
+	return item{kids: append(top, neighbors, item{name: "pktgen", kids: []item{streams}})}
 }
 
 // leaves describes the options of a table.
@@ -184,8 +187,14 @@ func (s *Stream) tree() item {
 	}
 	kids := []item{
 		leaf("name", quote(s.Name)), leaf("port", quote(s.Port)),
-		leaf("src", quote(s.Src.String())), dst,
+		leaf("src", quote(s.Src.String())),
 		leaf("src_mac", macText(s.SrcMAC)), leaf("dst_mac", macText(s.DstMAC)),
+	}
+	if len(s.Dst) > 0 {
+		kids = append(kids, dst)
+	}
+	if s.DstFile != "" {
+		kids = append(kids, leaf("dst_file", quote(s.DstFile)))
 	}
 	return item{name: s.Name, kids: append(kids, leaves(pktgen.StreamTable, s.StreamOptions)...)}
 }

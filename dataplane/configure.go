@@ -14,7 +14,7 @@ import (
 )
 
 // Setting is one option of a running router by its path in the configuration
-// and its value as text: "poll.budget", "ports.NAME.weight",
+// and its value as text: "poll.budget", "ip.icmp_rate", "ports.NAME.weight",
 // "ports.NAME.rx.replenish", "ports.NAME.tx.doorbell".
 type Setting struct{ Name, Value string }
 
@@ -44,6 +44,7 @@ type settings struct {
 // values are all options of the router.
 type values struct {
 	poll  Options
+	ip    IPOptions
 	ports []portValues
 }
 
@@ -64,7 +65,10 @@ func (v *values) clone() values {
 }
 
 func (s *settings) init(c *Config) error {
-	s.poll = c.Options
+	s.poll, s.ip = c.Options, c.IP
+	if s.ip == (IPOptions{}) {
+		s.ip = IPTable.Defaults()
+	}
 	for i, p := range c.Ports {
 		v := portValues{name: p.Name, hasRx: len(p.Rx) > 0, hasTx: true}
 		if c.Weights != nil {
@@ -119,6 +123,11 @@ func (r *Router) Configure(list ...Setting) error {
 // SetPoll changes all options of the poll loop; as Configure.
 func (r *Router) SetPoll(o Options) error {
 	return r.change(func(v *values) error { return replace("poll.", OptionTable, &v.poll, o) })
+}
+
+// SetIP changes all options of IPv4 and ICMP; as Configure.
+func (r *Router) SetIP(o IPOptions) error {
+	return r.change(func(v *values) error { return replace("ip.", IPTable, &v.ip, o) })
 }
 
 // SetWeight gives a port's receive queues a weight of their own, in frames a
@@ -198,6 +207,9 @@ func (w *Worker) apply(old, next *values) {
 		w.opts = next.poll
 		w.idle, w.pending = 0, 0
 		w.listen()
+	}
+	if next.ip != old.ip {
+		_ = w.SetIPOptions(next.ip) // it is in range
 	}
 	for i := range next.ports {
 		p, was := &next.ports[i], &old.ports[i]
@@ -288,6 +300,9 @@ func (v *values) set(name, text string) error {
 	if opt, ok := strings.CutPrefix(name, "poll."); ok {
 		return setOption("poll.", opt, OptionTable, &v.poll, text)
 	}
+	if opt, ok := strings.CutPrefix(name, "ip."); ok {
+		return setOption("ip.", opt, IPTable, &v.ip, text)
+	}
 	p, dir, opt, err := v.find(name)
 	if err != nil {
 		return err
@@ -318,6 +333,9 @@ func (v *values) get(name string) (string, error) {
 	if opt, ok := strings.CutPrefix(name, "poll."); ok {
 		return getOption("poll.", opt, OptionTable, &v.poll)
 	}
+	if opt, ok := strings.CutPrefix(name, "ip."); ok {
+		return getOption("ip.", opt, IPTable, &v.ip)
+	}
 	p, dir, opt, err := v.find(name)
 	switch {
 	case err != nil:
@@ -337,7 +355,7 @@ func (v *values) get(name string) (string, error) {
 func (v *values) find(name string) (p *portValues, dir, opt string, err error) {
 	rest, ok := strings.CutPrefix(name, "ports.")
 	if !ok {
-		return nil, "", "", fmt.Errorf("%s: there is no such option, expected poll.… or ports.…", name)
+		return nil, "", "", fmt.Errorf("%s: there is no such option, expected poll.…, ip.… or ports.…", name)
 	}
 	var near *portValues
 	for i := range v.ports {

@@ -69,6 +69,10 @@ func TestSettingsByName(t *testing.T) {
 		{"poll.time_limit", "50us", ""},
 		{"poll.idle", "spin", ""},
 		{"poll.idle_max", "1ms", ""},
+		{"ip.icmp_rate", "7", ""},
+		{"ip.icmp_redirects", "true", ""},
+		{"ip.icmp_burst", "0", `ip.icmp_burst is "0", expected 1 to 100000 messages`},
+		{"ip.ttl", "0", "ip.ttl: there is no such option, expected one of icmp_rate"},
 		{"ports.p0.weight", "16", ""},
 		{"ports.p2.weight", "16", ""},
 		{"ports.p0.weight", "auto", ""},
@@ -99,7 +103,7 @@ func TestSettingsByName(t *testing.T) {
 		{"ports.p9.rx.replenish", "64", "ports.p9: there is no such port, expected one of p0, p1, p2"},
 		{"ports.p0", "64", "ports.p0: that is a port"},
 		{"ports.", "", "there is no such port"},
-		{"buffers.count", "64", "buffers.count: there is no such option, expected poll.… or ports.…"},
+		{"buffers.count", "64", "buffers.count: there is no such option, expected poll.…, ip.… or ports.…"},
 		{"", "", "there is no such option"},
 	} {
 		l, _, _ := newTuned(t, nil)
@@ -123,7 +127,7 @@ func TestSettingsByName(t *testing.T) {
 func TestOptionsInForceAreKnown(t *testing.T) {
 	l, _, _ := newTuned(t, nil)
 	for name, want := range map[string]string{
-		"poll.weight": "64", "ports.p0.weight": "auto", "ports.p0.rx.ring": "256", "ports.p1.tx.doorbell": "batch",
+		"poll.weight": "64", "ip.icmp_rate": "1000", "ip.directed_broadcast": "false", "ports.p0.weight": "auto", "ports.p0.rx.ring": "256", "ports.p1.tx.doorbell": "batch",
 	} {
 		if got, err := l.r.Setting(name); err != nil || got != want {
 			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
@@ -174,7 +178,7 @@ func TestWholeTablesOfOptions(t *testing.T) {
 // Any list of settings of which one is wrong changes nothing, in whatever place
 // that one is.
 func TestChangesAreAllOrNothing(t *testing.T) {
-	good := []Setting{{"poll.weight", "7"}, {"poll.budget", "9"}, {"ports.p0.rx.replenish", "33"}, {"ports.p1.tx.doorbell", "frame"}, {"ports.p2.weight", "5"}}
+	good := []Setting{{"poll.weight", "7"}, {"poll.budget", "9"}, {"ip.icmp_burst", "3"}, {"ports.p0.rx.replenish", "33"}, {"ports.p1.tx.doorbell", "frame"}, {"ports.p2.weight", "5"}}
 	bad := []Setting{{"poll.weight", "0"}, {"ports.p0.rx.ring", "80"}, {"ports.p2.rx.replenish", "1"}, {"nothing", "1"}}
 	rapid.Check(t, func(rt *rapid.T) {
 		l, rxs, txs := newTuned(t, nil)
@@ -215,7 +219,7 @@ func TestChangesOnARunningRouter(t *testing.T) {
 	for g := range 3 {
 		wg.Go(func() {
 			for i := range 100 {
-				err := l.r.Configure(
+				err := l.r.Configure(Setting{"ip.icmp_rate", fmt.Sprint(1 + i)},
 					Setting{"poll.weight", fmt.Sprint(1 + i)}, Setting{"poll.vector", fmt.Sprint(1 + (i+g)%64)},
 					Setting{"poll.budget", fmt.Sprint(10 + i)}, Setting{fmt.Sprintf("ports.p%d.weight", g), fmt.Sprint(1 + i%30)},
 					Setting{"ports.p0.rx.replenish", fmt.Sprint(1 + i)}, Setting{"ports.p1.tx.report_every", fmt.Sprint(1 + i)})
@@ -230,8 +234,8 @@ func TestChangesOnARunningRouter(t *testing.T) {
 	until(t, "traffic after the changes", func() bool { return l.r.Stats().Forwarded > was+1000 })
 	want := l.r.conf.clone()
 	l.r.Do(func(w *Worker) {
-		if w.opts != want.poll {
-			t.Errorf("worker %d has %+v, want %+v", w.id, w.opts, want.poll)
+		if w.opts != want.poll || w.ip4 != want.ip {
+			t.Errorf("worker %d has %+v %+v, want %+v %+v", w.id, w.opts, w.ip4, want.poll, want.ip)
 		}
 		for _, q := range w.queues {
 			if q.weight != want.ports[q.port].weight {

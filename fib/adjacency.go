@@ -64,7 +64,8 @@ func (f *FIB) unrefAdj(idx uint32) {
 	info := &f.adjInfo[idx]
 	if info.refs--; info.refs == 0 {
 		delete(f.adjIndex, info.key)
-		f.retire(idx)
+		f.adj.waiting++
+		f.retire(&f.adj, uint64(idx))
 	}
 }
 
@@ -108,7 +109,7 @@ func (f *FIB) ReleaseAdjacency(idx uint32) {
 	}
 	f.adjInfo[idx].held--
 	f.unrefAdj(idx)
-	f.finish()
+	_ = f.finish() // nothing to publish but what could not be before
 }
 
 // FindAdjacency returns the index of an adjacency that exists, without taking a

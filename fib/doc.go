@@ -24,8 +24,8 @@
 //
 // All methods of [FIB] may be called from any goroutine; a mutex serialises
 // them. [FIB.Replace] changes a route in one step: a lookup sees the old or the
-// new next hops and never a gap. [FIB.Batch] collects many changes and
-// publishes them with one store per table, which is also far cheaper.
+// new next hops and never a gap. [FIB.Batch] collects many changes, which is cheaper,
+// and says when they become visible in one step.
 //
 // # Readers
 //
@@ -39,15 +39,24 @@
 // before the hand-over, because the other worker's quiescent points do not
 // cover this one's indices.
 //
+// # Structures
+//
+// docs/fib.md draws them. In short: DIR-24-8 for IPv4 tables of some size, a
+// direct table with popcount nodes for IPv6, the nodes alone for small tables of
+// either family, the default routes beside them, all in place in memory outside
+// the Go heap. Files named *lookup.go are what readers execute.
+//
 // # Reclamation
 //
-// Adjacency and group indices are reused only after every online reader has
-// passed a quiescent point that began after the index was unpublished. The
-// writer advances an epoch whenever it retires something, a quiescent point
-// copies the epoch into the reader, and an index retired in epoch e is free
-// when the smallest reader epoch is e or later. Writer calls reclaim as they
-// go; [FIB.Reclaim] does it on demand. An online reader which never passes a
-// quiescent point therefore holds back reuse (see [Stats].Retired) but does no
-// other harm. Records themselves are immutable and left to the garbage
-// collector.
+// Indices and all memory of the structures are reused, or given back to the
+// system, only after every online reader has passed a quiescent point that
+// began after they were unpublished. The writer advances an epoch whenever it
+// retires something, a quiescent point copies the epoch into the reader, and
+// what was retired in epoch e is free when the smallest reader epoch is e or
+// later. Writer calls reclaim as they go; [FIB.Reclaim] does it on demand. An
+// online reader which never passes a quiescent point therefore holds back reuse
+// (see [Stats].Retired) but does no other harm. A lookup by a reader that is
+// offline or closed is a grave mistake: it may hit memory that is not there any
+// more, which ends the program. Records of adjacencies and groups are immutable
+// and left to the garbage collector.
 package fib

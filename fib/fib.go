@@ -12,6 +12,8 @@ type Options struct {
 	// Seed of the flow hash; 0 takes a random one. Two routers in a row must
 	// not have the same.
 	Seed uint64
+
+	tuning *tuning // tests only
 }
 
 // FIB holds all tables, groups and adjacencies. All methods are safe for use
@@ -19,14 +21,21 @@ type Options struct {
 type FIB struct {
 	Hasher
 
-	mu    sync.Mutex
-	stats Stats // its counters only
+	mu     sync.Mutex
+	tuning tuning
+	stats  Stats // its counters only
 
-	tables map[uint32]*table
-	dirty  []*table // to be published by finish
-	drops  []*paths // to be released by finish, after publication
+	tables      map[uint32]*table
+	recentTable *table
+	dirty       []*family // to be published by finish
+	drops       []*paths  // to be released by finish, after publication
+
+	sets     []*candset // by number; 0 is not used
+	freeSets []uint32
+	results  results
 
 	paths  map[string]*paths
+	recent [1024]*paths // with one next hop, by a hash of it
 	keyBuf []byte
 
 	adjIndex map[adjKey]uint32
@@ -38,8 +47,9 @@ type FIB struct {
 	down       map[uint16]bool // ports
 
 	readers []*Reader
-	limbo   []retired // in order of epoch
+	limbo   limbo
 
+	_      [128]byte // readers load what follows
 	adj    slots[Adjacency]
 	groups slots[buckets]
 
@@ -61,7 +71,13 @@ func New(o Options) *FIB {
 		fresh:      make(map[string]*group),
 		derived:    make(map[derivation]*group),
 		down:       make(map[uint16]bool),
+		sets:       make([]*candset, 1),
+		tuning:     defaultTuning,
 	}
+	if o.tuning != nil {
+		f.tuning = *o.tuning
+	}
+	f.results.init(f.tuning.results)
 	f.epoch.Store(1)
 	f.initAdjacencies()
 	f.groups.init(&buckets{adj: []uint32{AdjMiss}})
@@ -77,17 +93,20 @@ func (f *FIB) Table(id uint32) TableRef {
 
 // Replace adds the route, or replaces the candidate with the same key, in one
 // step: every lookup sees either the state before or the state after. A route
-// that is refused changes nothing. Errors wrap ErrInvalid or ErrFull. The
-// caller may reuse r.NextHops.
+// that is refused changes nothing. Errors wrap ErrInvalid or ErrFull, or say
+// that the system has no memory for the table: then readers keep what they had
+// until a later change finds memory. The caller may reuse r.NextHops.
 func (f *FIB) Replace(r Route) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.replace(&r)
-	f.finish()
-	return err
+	m := f.table(r.Table).family(r.Prefix.Addr())
+	if _, err := f.replace(m, keyOf(r.Prefix), &r, nil); err != nil {
+		return err
+	}
+	return f.finish()
 }
 
 // Delete removes one candidate; the next one, if any, takes over in the same
@@ -96,8 +115,13 @@ func (f *FIB) Replace(r Route) error {
 func (f *FIB) Delete(k Key) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ok := f.remove(&k)
-	f.finish()
+	bad := !k.deletable()
+	var at key
+	if !bad {
+		at = keyOf(k.Prefix)
+	}
+	ok := f.removeKey(k.Table, FamilyOf(k.Prefix.Addr()), at, k.Metric, k.TOS, bad)
+	_ = f.finish() // tried again with the next change
 	return ok
 }
 
@@ -107,52 +131,73 @@ func (f *FIB) DeleteTable(id uint32) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.removeTable(id)
-	f.finish()
+	_ = f.finish() // tried again with the next change
 	return n
 }
 
-func (f *FIB) replace(r *Route) error {
-	t := f.table(r.Table)
-	old := t.find(r.Key())
-	var oldGroup *group
-	if old != nil {
-		oldGroup = old.group
+// replace makes a change without publishing it and returns the route's paths.
+// Of the route, all but the prefix counts. known are its paths if the caller
+// has them.
+func (f *FIB) replace(m *family, k key, r *Route, known *paths) (*paths, error) {
+	s := m.get(k)
+	var old *paths
+	if s != nil {
+		if i := s.find(r.Metric, r.TOS); i >= 0 {
+			old = s.cands[i].paths
+		}
 	}
-	p, err := f.refPaths(r, oldGroup)
-	if err != nil {
-		f.stats.Full++
-		return fmt.Errorf("route %s table %d: %w", r.Prefix, r.Table, err)
+	p, err := known, error(nil)
+	if p != nil {
+		p.refs++
+	} else if p, err = f.refPaths(r, old); err != nil {
+		return nil, f.full(m, k, r, err)
 	}
-	f.stats.Replaced++
 	if old == p {
 		p.refs--
-		return nil
+		f.stats.Replaced++
+		return p, nil
 	}
-	t.put(r.Prefix, cand{paths: p, metric: r.Metric, tos: r.TOS})
-	f.touched(t)
+	if !f.setsLeft() {
+		f.unrefPaths(p)
+		return nil, f.full(m, k, r, fmt.Errorf("%w: all %d sets of candidates are in use: use fewer metrics or next hops", ErrFull, maxSets))
+	}
+	f.stats.Replaced++
 	if old != nil {
 		f.drops = append(f.drops, old)
+	} else {
+		m.routes++
 	}
-	return nil
+	m.exchange(k, s, f.with(s, cand{paths: p, metric: r.Metric, tos: r.TOS}))
+	return p, nil
 }
 
-func (f *FIB) remove(k *Key) bool {
-	t := f.tables[k.Table]
-	if t == nil {
+func (f *FIB) full(m *family, k key, r *Route, err error) error {
+	f.stats.Full++
+	return fmt.Errorf("route %s table %d: %w", k.prefix(m.number), r.Table, err)
+}
+
+// removeKey makes a deletion without publishing it. bad says that no route can
+// have the key.
+func (f *FIB) removeKey(table uint32, number Family, k key, metric uint32, tos uint8, bad bool) bool {
+	t := f.tables[table]
+	if t == nil || bad {
 		f.stats.DeletesAbsent++
 		return false
 	}
-	var old *paths
-	if k.Prefix == k.Prefix.Masked() { // the RIB would mask it silently
-		old = t.take(*k)
+	m := t.of(number)
+	s := m.get(k)
+	i := -1
+	if s != nil {
+		i = s.find(metric, tos)
 	}
-	if old == nil {
+	if i < 0 {
 		f.stats.DeletesAbsent++
 		return false
 	}
+	f.drops = append(f.drops, s.cands[i].paths)
 	f.stats.Deleted++
-	f.touched(t)
-	f.drops = append(f.drops, old)
+	m.routes--
+	m.exchange(k, s, f.without(s, i))
 	return true
 }
 
@@ -161,39 +206,47 @@ func (f *FIB) removeTable(id uint32) int {
 	if t == nil {
 		return 0
 	}
-	n := 0
-	for _, cands := range t.rib.All() {
-		for _, c := range cands {
-			f.drops = append(f.drops, c.paths)
-			n++
-		}
+	n := t.routes()
+	for _, m := range []*family{&t.v4, &t.v6} {
+		m.rib.each(func(_ key, id uint32) {
+			s := f.sets[id]
+			for i := range s.cands {
+				f.drops = append(f.drops, s.cands[i].paths)
+			}
+			f.dropSet(s)
+		})
+		m.reset()
 	}
 	f.stats.Deleted += uint64(n)
-	t.reset()
-	f.touched(t)
 	return n
 }
 
 // finish ends every change: publish first, then release what became unused,
-// then see what earlier releases can be reused.
-func (f *FIB) finish() {
-	for i, t := range f.dirty {
-		t.publish()
+// then see what earlier releases can be reused. While something could not be
+// published nothing is released, because readers still use it.
+func (f *FIB) finish() error {
+	var stale []*family
+	var failure error
+	for i, m := range f.dirty {
+		if err := m.publish(); err != nil {
+			stale, failure = append(stale, m), err
+		}
 		f.dirty[i] = nil
 	}
-	f.dirty = f.dirty[:0]
+	f.dirty = append(f.dirty[:0], stale...)
+	if failure != nil {
+		f.stats.Full++
+		return failure
+	}
 	for i, p := range f.drops {
 		f.unrefPaths(p)
 		f.drops[i] = nil
 	}
 	f.drops = f.drops[:0]
+	if cap(f.drops) > 1<<16 {
+		f.drops = nil
+	}
 	f.closeEpoch()
 	f.reclaim()
-}
-
-func (f *FIB) touched(t *table) {
-	if !t.dirty {
-		t.dirty = true
-		f.dirty = append(f.dirty, t)
-	}
+	return nil
 }

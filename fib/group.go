@@ -159,7 +159,8 @@ func (f *FIB) unrefGroup(g *group) {
 	for _, l := range g.legs {
 		f.unrefAdj(l.adj)
 	}
-	f.retire(g.idx | GroupFlag)
+	f.groups.waiting++
+	f.retire(&f.groups, uint64(g.idx))
 }
 
 // publishGroup computes the buckets for the present link state.

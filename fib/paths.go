@@ -15,38 +15,82 @@ type paths struct {
 	source netip.Addr
 	result uint32
 	group  *group // for results with GroupFlag
+	number uint32 // of the result, in FIB.results
 	refs   int
 	key    string
+
+	singles []*candset // the sets that have this as their only candidate
 }
 
-// refPaths takes a reference to the paths of a valid route. old is the group of
+// refPaths takes a reference to the paths of a valid route. old are the paths of
 // the candidate it replaces, or nil.
-func (f *FIB) refPaths(r *Route, old *group) (*paths, error) {
-	result, g, err := f.resolve(r, old)
+func (f *FIB) refPaths(r *Route, old *paths) (*paths, error) {
+	recent := f.recently(r)
+	if p := *recent; p != nil && p.refs > 0 && p.group == nil && p.suits(r) {
+		p.refs++
+		return p, nil
+	}
+	var oldGroup *group
+	if old != nil {
+		oldGroup = old.group
+	}
+	result, g, err := f.resolve(r, oldGroup)
 	if err != nil {
 		return nil, err
 	}
 	key := f.pathsKey(r, result)
-	if p := f.paths[string(key)]; p != nil {
+	p := f.paths[string(key)]
+	if p != nil {
 		p.refs++
 		f.dropResult(result, g) // p has its own reference
-		return p, nil
-	}
-	p := &paths{kind: r.Kind, source: r.Source, result: result, group: g, refs: 1, key: string(key)}
-	if usesHops(r.Kind) {
-		p.hops = make([]NextHop, len(r.NextHops))
-		for i, h := range r.NextHops {
-			h.Weight = max(h.Weight, 1)
-			p.hops[i] = h
+	} else {
+		number, err := f.refResult(result)
+		if err != nil {
+			f.dropResult(result, g)
+			return nil, err
 		}
+		p = &paths{kind: r.Kind, source: r.Source, result: result, group: g, number: number, refs: 1, key: string(key)}
+		if usesHops(r.Kind) {
+			p.hops = make([]NextHop, len(r.NextHops))
+			for i, h := range r.NextHops {
+				h.Weight = max(h.Weight, 1)
+				p.hops[i] = h
+			}
+		}
+		f.paths[p.key] = p
 	}
-	f.paths[p.key] = p
+	if g == nil {
+		*recent = p
+	}
 	return p, nil
+}
+
+// recently returns where paths like the route's are remembered if they were
+// used lately. Only those without a group are: a group depends on the one it
+// replaces.
+func (f *FIB) recently(r *Route) **paths {
+	h := uint64(r.Kind)
+	if usesHops(r.Kind) && len(r.NextHops) > 0 {
+		hop := &r.NextHops[0]
+		hi, lo := uint64(0), uint64(0)
+		if hop.Via.IsValid() {
+			hi, lo = addrWords(hop.Via)
+		}
+		h |= fold(hi^lo^mix1, uint64(hop.Port)^mix2) << 8
+	}
+	return &f.recent[(h^h>>32)%uint64(len(f.recent))]
+}
+
+// suits says whether the route leads where the paths do.
+func (p *paths) suits(r *Route) bool {
+	way := Route{Kind: p.kind, Source: p.source, NextHops: p.hops}
+	return way.sameWay(r)
 }
 
 func (f *FIB) unrefPaths(p *paths) {
 	if p.refs--; p.refs == 0 {
 		delete(f.paths, p.key)
+		f.unrefResult(p.number)
 		f.dropResult(p.result, p.group)
 	}
 }
@@ -55,9 +99,13 @@ func usesHops(k Kind) bool { return k == Forward || k == Connected || k == Local
 
 // pathsKey encodes all that makes paths equal, in a buffer of the FIB.
 func (f *FIB) pathsKey(r *Route, result uint32) []byte {
-	b := append(f.keyBuf[:0], byte(r.Kind))
-	b = binary.LittleEndian.AppendUint32(b, result)
-	b = appendAddr(b, r.Source)
+	f.keyBuf = appendWay(binary.LittleEndian.AppendUint32(f.keyBuf[:0], result), r)
+	return f.keyBuf
+}
+
+// appendWay encodes where a route leads.
+func appendWay(b []byte, r *Route) []byte {
+	b = appendAddr(append(b, byte(r.Kind)), r.Source)
 	if usesHops(r.Kind) {
 		for i := range r.NextHops {
 			h := &r.NextHops[i]
@@ -66,8 +114,17 @@ func (f *FIB) pathsKey(r *Route, result uint32) []byte {
 			b = appendAddr(b, h.Via)
 		}
 	}
-	f.keyBuf = b
 	return b
+}
+
+// sameWay says whether two routes lead to the same place, as appendWay has it.
+func (r *Route) sameWay(o *Route) bool {
+	if r.Kind != o.Kind || r.Source != o.Source {
+		return false
+	}
+	return !usesHops(r.Kind) || slices.EqualFunc(r.NextHops, o.NextHops, func(a, b NextHop) bool {
+		return a.Port == b.Port && a.Via == b.Via && max(a.Weight, 1) == max(b.Weight, 1)
+	})
 }
 
 // appendAddr writes a length first, so that keys cannot be confused.

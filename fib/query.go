@@ -16,6 +16,7 @@ type Stats struct {
 	Groups      int // multi-leg groups in use
 	GroupsDead  int // of those, groups without a live leg
 	Retired     int // indices waiting for readers
+	Parked      int // result numbers, node blocks and tables waiting for readers
 	Readers     int
 	Online      int // of those, readers that are not offline
 
@@ -33,8 +34,8 @@ func (f *FIB) Stats() Stats {
 	s := f.stats
 	s.Tables = len(f.tables)
 	for _, t := range f.tables {
-		s.Routes4 += t.routes4
-		s.Routes6 += t.routes6
+		s.Routes4 += t.v4.routes
+		s.Routes6 += t.v6.routes
 	}
 	s.Adjacencies = f.adj.live()
 	s.Groups = f.groups.live()
@@ -43,7 +44,8 @@ func (f *FIB) Stats() Stats {
 			s.GroupsDead++
 		}
 	}
-	s.Retired = len(f.limbo)
+	s.Retired = f.waiting()
+	s.Parked = f.limbo.len() - s.Retired
 	s.Readers = len(f.readers)
 	for _, r := range f.readers {
 		if r.seen.Load() != offline {
@@ -53,9 +55,9 @@ func (f *FIB) Stats() Stats {
 	return s
 }
 
-// route builds the Route of a candidate. The next hops are the caller's own.
-func (t *table) route(p netip.Prefix, c *cand) Route {
-	return Route{Table: t.id, Prefix: p, TOS: c.tos, Metric: c.metric,
+// routeOf builds the Route of a candidate. The next hops are the caller's own.
+func routeOf(table uint32, p netip.Prefix, c *cand) Route {
+	return Route{Table: table, Prefix: p, TOS: c.tos, Metric: c.metric,
 		Kind: c.paths.kind, NextHops: slices.Clone(c.paths.hops), Source: c.paths.source}
 }
 
@@ -65,16 +67,19 @@ func (f *FIB) Get(table uint32, p netip.Prefix) []Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.tables[table]
-	if t == nil || p != p.Masked() {
+	if t == nil || !p.IsValid() || p != p.Masked() {
 		return nil
 	}
-	cands, _ := t.rib.Get(p)
-	return t.append(nil, p, cands)
+	s := t.family(p.Addr()).get(keyOf(p))
+	if s == nil {
+		return nil
+	}
+	return appendRoutes(nil, table, p, s)
 }
 
-func (t *table) append(routes []Route, p netip.Prefix, cands []cand) []Route {
-	for i := range cands {
-		routes = append(routes, t.route(p, &cands[i]))
+func appendRoutes(routes []Route, table uint32, p netip.Prefix, s *candset) []Route {
+	for i := range s.cands {
+		routes = append(routes, routeOf(table, p, &s.cands[i]))
 	}
 	return routes
 }
@@ -106,20 +111,23 @@ func (f *FIB) covering(table uint32, p netip.Prefix, limit int) []Route {
 	if t == nil || !p.IsValid() {
 		return nil
 	}
+	m := t.family(p.Addr())
+	p = p.Masked()
 	var routes []Route
-	for q, cands := range t.rib.Supernets(p.Masked()) {
-		if len(routes) == limit {
-			break
-		}
-		if a := active(cands); a != nil {
-			routes = append(routes, t.route(q, a))
-		}
+	k := keyOf(p)
+	s := m.get(k)
+	if s == nil || s.active == nil {
+		k, s = m.cover(k)
+	}
+	for s != nil && len(routes) != limit {
+		routes = append(routes, routeOf(table, k.prefix(m.number), s.chosen()))
+		k, s = m.cover(k)
 	}
 	return routes
 }
 
 // Covered returns all candidates of all prefixes within p, p itself among them,
-// ordered by address, then length.
+// ordered by address, then length. It looks at the whole table.
 func (f *FIB) Covered(table uint32, p netip.Prefix) []Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,9 +135,18 @@ func (f *FIB) Covered(table uint32, p netip.Prefix) []Route {
 	if t == nil || !p.IsValid() {
 		return nil
 	}
+	m := t.family(p.Addr())
+	k := keyOf(p.Masked())
+	var within []entry
+	m.rib.each(func(o key, set uint32) {
+		if k.contains(o) {
+			within = append(within, entry{o, set})
+		}
+	})
+	slices.SortFunc(within, func(a, b entry) int { return a.key.compare(b.key) })
 	var routes []Route
-	for q, cands := range t.rib.Subnets(p.Masked()) {
-		routes = t.append(routes, q, cands)
+	for i := range within {
+		routes = appendRoutes(routes, table, within[i].prefix(m.number), f.sets[within[i].set])
 	}
 	return routes
 }
@@ -139,25 +156,13 @@ func (f *FIB) Covered(table uint32, p netip.Prefix) []Route {
 // starts: the loop may take its time and may call the FIB.
 func (f *FIB) All(table uint32) iter.Seq[Route] {
 	return func(yield func(Route) bool) {
-		type entry struct {
-			prefix netip.Prefix
-			cands  []cand
-		}
-		f.mu.Lock()
-		t := f.tables[table]
-		if t == nil {
-			f.mu.Unlock()
-			return
-		}
-		entries := make([]entry, 0, t.rib.Size())
-		for p, cands := range t.rib.AllSorted() {
-			entries = append(entries, entry{p, cands})
-		}
-		f.mu.Unlock()
-		for _, e := range entries {
-			for i := range e.cands {
-				if !yield(t.route(e.prefix, &e.cands[i])) {
-					return
+		snaps, _ := f.snapshot(table, table)
+		for _, s := range snaps {
+			for i := range s.list {
+				for _, r := range s.routes(i) {
+					if !yield(r) {
+						return
+					}
 				}
 			}
 		}
@@ -170,7 +175,7 @@ func (f *FIB) Tables() []uint32 {
 	defer f.mu.Unlock()
 	var ids []uint32
 	for id, t := range f.tables {
-		if t.routes4+t.routes6 > 0 {
+		if t.routes() > 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -187,9 +192,9 @@ func (f *FIB) Len(table uint32, family Family) int {
 	case t == nil:
 		return 0
 	case family == IPv4:
-		return t.routes4
+		return t.v4.routes
 	case family == IPv6:
-		return t.routes6
+		return t.v6.routes
 	}
 	return 0
 }

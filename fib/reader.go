@@ -72,49 +72,48 @@ func (r *Reader) Online() { r.seen.Store(r.epoch.Load()) }
 // exist yet is made, empty. It takes the writer lock: not for the packet path.
 func (r *Reader) Table(id uint32) TableRef { return r.f.Table(id) }
 
-// Lookup4Batch looks up dst[i], IPv4 addresses in host order, into out[i]. All
-// lookups of one call see the same state of the table. out must not be shorter
-// than dst.
+// Lookup4Batch looks up dst[i], IPv4 addresses in host order, into out[i]. Each
+// answer is the state before or after every single change; see FIB.Batch for
+// when many changes are one step. out must not be shorter than dst.
 func (r *Reader) Lookup4Batch(tab TableRef, dst, out []uint32) {
-	l := tab.load()
-	out = out[:len(dst)]
-	for i, a := range dst {
-		out[i] = l.lookup4(a)
+	v := tab.views().v4.Load()
+	switch {
+	case v.narrow != nil:
+		v.narrow.batch(dst, out)
+	case v.wide != nil:
+		v.wide.batch(dst, out)
+	default:
+		v.trie.batch4(dst, out)
 	}
 }
 
 // Lookup6Batch looks up the IPv6 addresses with upper halves hi and lower
-// halves lo, both in host order, into out. All lookups of one call see the same
-// state of the table. lo and out must not be shorter than hi.
+// halves lo, both in host order, into out; otherwise it is like Lookup4Batch.
+// lo and out must not be shorter than hi.
 func (r *Reader) Lookup6Batch(tab TableRef, hi, lo []uint64, out []uint32) {
-	l := tab.load()
-	lo, out = lo[:len(hi)], out[:len(hi)]
-	for i, h := range hi {
-		out[i] = l.lookup6(h, lo[i])
-	}
+	tab.views().v6.Load().trie.batch6(hi, lo, out)
 }
 
 // Lookup looks up one address. Zones are ignored, mapped IPv4 addresses are
 // looked up as IPv4, the zero Addr is a miss.
 func (r *Reader) Lookup(tab TableRef, addr netip.Addr) uint32 {
-	l := tab.load()
 	addr = addr.Unmap()
 	switch {
 	case addr.Is4():
 		b := addr.As4()
-		return l.lookup4(binary.BigEndian.Uint32(b[:]))
+		return tab.views().v4.Load().lookup4(binary.BigEndian.Uint32(b[:]))
 	case addr.Is6():
 		b := addr.As16()
-		return l.lookup6(binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:]))
+		return tab.views().v6.Load().trie.lookup(binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:]))
 	}
 	return AdjMiss
 }
 
-func (t TableRef) load() *lpm {
+func (t TableRef) views() *tableViews {
 	if t.t == nil {
-		return emptyLPM
+		return noViews
 	}
-	return t.t.pub.Load()
+	return &t.t.tableViews
 }
 
 // Pick turns a result word into an adjacency index: of a group it takes the leg

@@ -25,7 +25,8 @@ func halves(a netip.Addr) (hi, lo uint64) {
 func TestHotFunctionsAreInlined(t *testing.T) {
 	inlinetest.Require(t, "gorouter/fib",
 		"(*Reader).Adjacency", "(*Reader).Pick", "(*Reader).Quiescent", "(*Reader).Offline", "(*Reader).Online",
-		"TableRef.load", "(*buckets).pick", "Hasher.Hash4", "fold",
+		"TableRef.views", "(*buckets).pick", "load32", "wordOf",
+		"loadEntry[go.shape.uint16]", "loadEntry[go.shape.uint32]", "Hasher.Hash4", "fold",
 		"(*slots[gorouter/fib.Adjacency]).get", "(*slots[gorouter/fib.buckets]).get")
 }
 

@@ -20,7 +20,8 @@ type chunk[T any] [1 << slotBits]atomic.Pointer[T]
 type slots[T any] struct {
 	chunks [1 << chunkBits]atomic.Pointer[chunk[T]]
 
-	// The rest is the writer's.
+	// The rest is the writer's, away from the line readers load.
+	_       [128]byte
 	filler  *T
 	unborn  *chunk[T] // stands in for all chunks not yet made
 	next    uint32
@@ -71,10 +72,10 @@ func (s *slots[T]) set(i uint32, v *T) {
 	s.chunks[i>>slotBits].Load()[i&slotMask].Store(v)
 }
 
-// release makes the index reusable; the caller waited for the readers.
-func (s *slots[T]) release(i uint32) {
-	s.set(i, s.filler)
-	s.free = append(s.free, i)
+// reuse implements retiree: the readers are done with the index.
+func (s *slots[T]) reuse(i uint64) {
+	s.set(uint32(i), s.filler)
+	s.free = append(s.free, uint32(i))
 	s.waiting--
 }
 

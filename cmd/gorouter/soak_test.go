@@ -26,6 +26,8 @@ func anySettings(r *rand.Rand, ports int) []dataplane.Setting {
 		{Name: "poll.weight", Value: number(1, 300)}, {Name: "poll.vector", Value: number(1, 64)},
 		{Name: "poll.budget", Value: number(1, 1000)}, {Name: "poll.time_limit", Value: number(10, 3000) + "us"},
 		{Name: "poll.idle", Value: pick("spin", "backoff", "interrupt", "interrupt")}, {Name: "poll.idle_max", Value: number(1, 2000) + "us"},
+		{Name: "ip.icmp_rate", Value: number(1, 5000)}, {Name: "ip.icmp_burst", Value: number(1, 100)},
+		{Name: "ip.icmp_redirects", Value: pick("true", "false")},
 		{Name: port + "weight", Value: pick("auto", "1", "64", "1000")},
 		{Name: port + "rx.replenish", Value: number(1, 300)}, {Name: port + "rx.replenish_at", Value: pick("turn", "end")},
 		{Name: port + "rx.copybreak", Value: number(0, 300)},

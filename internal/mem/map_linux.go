@@ -22,7 +22,11 @@ func mapRegion(size int, o Options) (*Region, error) {
 		}
 	}
 	if r.mapped == nil {
-		m, err := unix.Mmap(-1, 0, size, prot, flags|unix.MAP_POPULATE)
+		populate := unix.MAP_POPULATE
+		if o.Lazy {
+			populate = unix.MAP_NORESERVE
+		}
+		m, err := unix.Mmap(-1, 0, size, prot, flags|populate)
 		if err != nil {
 			return nil, fmt.Errorf("map %d bytes of memory: %w", size, err)
 		}

@@ -29,6 +29,9 @@ type Options struct {
 	Huge bool
 	// Lock pins the pages (mlock). Needed when a device does DMA to them.
 	Lock bool
+	// Lazy leaves pages without memory until they are first written. For
+	// large regions of which only parts are used.
+	Lazy bool
 	// Shared says that the kernel or hardware reads or writes the region, so
 	// that it must be mapped memory even in a race build.
 	Shared bool

@@ -6,7 +6,7 @@ import (
 )
 
 func TestRegionIsZeroedAlignedAndWritable(t *testing.T) {
-	for _, o := range []Options{{Size: 1}, {Size: PageSize}, {Size: 3*PageSize + 1}, {Size: 100, Shared: true}, {Size: 5 << 20, Huge: true}} {
+	for _, o := range []Options{{Size: 1}, {Size: PageSize}, {Size: 3*PageSize + 1}, {Size: 100, Shared: true}, {Size: 9 << 20, Lazy: true}, {Size: 5 << 20, Huge: true}} {
 		r, err := Alloc(o)
 		if err != nil {
 			t.Fatalf("%+v: %v", o, err)

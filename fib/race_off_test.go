@@ -1,0 +1,5 @@
+//go:build !race
+
+package fib_test
+
+const raceEnabled = false

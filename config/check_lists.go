@@ -171,7 +171,7 @@ func (d *decoder) checkStreams() {
 		if most := p.MTU + inet.EthHeaderLen; s.Size > most {
 			d.errorf(d.cfg.At(path+".size"), "%s.size is %d, expected at most %d: port %s has mtu %d%s", path, s.Size, most, p.Name, p.MTU, higherMTU(p, s.Size-inet.EthHeaderLen))
 		}
-		if len(d.errs) > before || !s.Src.IsValid() || len(s.Dst) == 0 {
+		if len(d.errs) > before || !s.Src.IsValid() || len(s.Dst) == 0 && s.DstFile == "" {
 			continue
 		}
 		d.checkGenerator(s, path)
@@ -202,6 +202,10 @@ func (d *decoder) checkGenerator(s *Stream, path string) {
 	}
 	if whole.DstMAC == (inet.MAC{}) {
 		whole.DstMAC = inet.MAC{2}
+	}
+	if len(whole.Dst) == 0 {
+		// The list is not read here.
+		whole.Dst = []netip.Prefix{netip.PrefixFrom(s.Src, s.Src.BitLen())}
 	}
 	if err := whole.Validate(); err != nil {
 		d.errorf(s.Pos, "%s: %s", path, strings.ReplaceAll(err.Error(), "\n", "; "))

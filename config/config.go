@@ -140,6 +140,9 @@ type Stream struct {
 	// Stream has a zero DstMAC for `dst_mac: auto`, the address of the port,
 	// and a zero SrcMAC for `src_mac: auto`, one that the generator makes up.
 	pktgen.Stream
+	// DstFile is a list of more destinations, which whoever runs the stream
+	// reads; "" means none.
+	DstFile string
 }
 
 // maxFile bounds what Load reads; a full routing table is well below.

@@ -228,7 +228,7 @@ func (d *decoder) stream(n *yaml.Node, i int) {
 		Name: fmt.Sprintf("stream%d", i+1), StreamOptions: pktgen.StreamTable.Defaults(),
 	}}
 	for _, k := range []string{"port", "src", "dst"} {
-		if f[k] == nil {
+		if f[k] == nil && !(k == "dst" && f["dst_file"] != nil) {
 			d.errorf(at(n), "%s.%s is missing", path, k)
 		}
 	}
@@ -246,6 +246,9 @@ func (d *decoder) stream(n *yaml.Node, i int) {
 	}
 	if v := f["dst"]; v != nil {
 		s.Dst = d.destinations(v, path+".dst")
+	}
+	if v := f["dst_file"]; v != nil {
+		s.DstFile, _ = d.text(v, path+".dst_file")
 	}
 	s.SrcMAC = d.autoMAC(f["src_mac"], path+".src_mac", d.station)
 	s.DstMAC = d.autoMAC(f["dst_mac"], path+".dst_mac", d.mac)

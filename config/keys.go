@@ -122,7 +122,8 @@ var streamKeys = []key{
 	{"name", "name", "stream1, stream2, …", "name in reports"},
 	{"port", "port", "required", "model port, without cable, that receives the stream"},
 	{"src", "address", "required", "source address"},
-	{"dst", "address, network/length, or a list of them", "required", "destinations, used in turn; a network stands for addresses spread over it"},
+	{"dst", "address, network/length, or a list of them", "required without dst_file", "destinations; a network stands for addresses spread over it"},
+	{"dst_file", "path", "none", "destinations from a list of prefixes as routes_file takes, those of the family of src, after those of dst"},
 	{"src_mac", "MAC address or auto", auto, "Ethernet source; auto makes one up"},
 	{"dst_mac", "MAC address or auto", auto, "Ethernet destination; auto is the port's"},
 }

@@ -189,8 +189,14 @@ func (s *Stream) tree() item {
 	}
 	kids := []item{
 		leaf("name", quote(s.Name)), leaf("port", quote(s.Port)),
-		leaf("src", quote(s.Src.String())), dst,
+		leaf("src", quote(s.Src.String())),
 		leaf("src_mac", macText(s.SrcMAC)), leaf("dst_mac", macText(s.DstMAC)),
+	}
+	if len(s.Dst) > 0 {
+		kids = append(kids, dst)
+	}
+	if s.DstFile != "" {
+		kids = append(kids, leaf("dst_file", quote(s.DstFile)))
 	}
 	return item{name: s.Name, kids: append(kids, leaves(pktgen.StreamTable, s.StreamOptions)...)}
 }

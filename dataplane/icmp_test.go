@@ -229,6 +229,26 @@ func TestFragmentationNeededTellsTheMTU(t *testing.T) {
 	}
 }
 
+// What the link allows may change while packets flow.
+func TestTheLinksMTUIsFollowed(t *testing.T) {
+	l := newLab(t)
+	p := udp("192.0.2.2", "198.51.100.2")
+	p.df, p.payload = true, make([]byte, 1472)
+	for _, mtu := range []int{1500, 1400, 1499, 1500, 40} {
+		l.r.ports[1].SetLinkMTU(mtu)
+		l.run(p.bytes(t))
+		icmp := l.out(0)
+		if n := len(l.out(1)); n+len(icmp) != 1 || (n == 1) != (mtu == 1500) {
+			t.Fatalf("MTU %d: %d forwarded, %d answered", mtu, n, len(icmp))
+		}
+		for _, f := range icmp {
+			if got := int(binary.BigEndian.Uint16(f[40:])); got != max(mtu, minMTU) {
+				t.Errorf("MTU %d: the answer says %d", mtu, got)
+			}
+		}
+	}
+}
+
 func TestICMPErrorGoesBackByTheRouteToTheSender(t *testing.T) {
 	l := newLab(t)
 	l.via("172.16.0.0/12", 2, "203.0.113.0")

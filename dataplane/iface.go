@@ -53,7 +53,7 @@ func newIfaceSet(r *Router, old *ifaceSet) *ifaceSet {
 		f := &s.ifs[i]
 		f.hw = p.MAC()
 		f.mac = macWord(f.hw)
-		f.mtu = max(uint32(p.MTU), minMTU)
+		f.mtu = max(uint32(p.LinkMTU()), minMTU)
 		f.table = r.fib.Table(0)
 		if old != nil {
 			f.addrs = old.ifs[i].addrs

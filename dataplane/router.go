@@ -182,7 +182,7 @@ func ownersOf(c *Config, port int, ids []int, queues int, what string) ([]*Worke
 // Neighbours is the neighbour table.
 func (r *Router) Neighbours() *neigh.Table { return r.neigh }
 
-// portChanged follows a port's link state and MAC address.
+// portChanged follows a port's link state, MAC address and MTU.
 func (r *Router) portChanged(p *port.Port) {
 	// Whoever comes last must also have looked at the port last.
 	r.ifMu.Lock()

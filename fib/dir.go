@@ -41,6 +41,8 @@ type dirForm interface {
 	// of length owner, whose result has this number. It fails with errTooNarrow
 	// before it changes anything.
 	assign(k key, number uint32, owner uint8, pres *presence) error
+	// warm begins to load what a change of k will need.
+	warm(k key)
 	// load fills an empty table.
 	load(words []uint64, sets []*candset) error
 	groupsUsed() int
@@ -128,6 +130,8 @@ func fillEntries[W width](base unsafe.Pointer, i, n uint32, e W) {
 		storeEntry(base, i, e)
 	}
 }
+
+func (t *dirTable[W]) warm(k key) { loadEntry[W](t.d.slots, uint32(k.hi>>40)) }
 
 func (t *dirTable[W]) assign(k key, number uint32, owner uint8, pres *presence) error {
 	if number >= t.numbers {

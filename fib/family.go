@@ -35,6 +35,16 @@ func (m *family) init(f *FIB, number Family, pub *atomic.Pointer[view], r rib) {
 	m.show(m.trie)
 }
 
+// find is get for a change, which will need more memory than the RIB's: with the
+// loads begun at once the processor waits for all of it together.
+func (m *family) find(k key) *candset {
+	if m.dir != nil {
+		m.dir.warm(k)
+		m.pres.warm(k)
+	}
+	return m.get(k)
+}
+
 // get returns the candidates of a prefix, or nil.
 func (m *family) get(k key) *candset {
 	if id := m.rib.get(k); id != 0 {

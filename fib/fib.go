@@ -139,7 +139,7 @@ func (f *FIB) DeleteTable(id uint32) int {
 // Of the route, all but the prefix counts. known are its paths if the caller
 // has them.
 func (f *FIB) replace(m *family, k key, r *Route, known *paths) (*paths, error) {
-	s := m.get(k)
+	s := m.find(k)
 	var old *paths
 	if s != nil {
 		if i := s.find(r.Metric, r.TOS); i >= 0 {
@@ -185,7 +185,7 @@ func (f *FIB) removeKey(table uint32, number Family, k key, metric uint32, tos u
 		return false
 	}
 	m := t.of(number)
-	s := m.get(k)
+	s := m.find(k)
 	i := -1
 	if s != nil {
 		i = s.find(metric, tos)

@@ -1,6 +1,9 @@
 package fib
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // presence holds one bit for each possible IPv4 prefix up to /24. The binary
 // tree of prefixes is cut into blocks of six levels, a word each, so that the
@@ -32,6 +35,12 @@ func place(addr uint32, n int) (word uint32, bit uint) {
 	block := uint32(uint64(addr) >> (32 - 6*k))
 	in := uint(uint64(addr)>>(32-n)) & (1<<j - 1)
 	return presBase[k] + block, 1<<j + in
+}
+
+// warm begins to load the words at the end of the way to a prefix.
+func (p *presence) warm(k key) {
+	atomic.LoadUint64(&p.words[presBase[3]+uint32(k.hi>>46)])
+	atomic.LoadUint64(&p.words[presBase[4]+uint32(k.hi>>46)])
 }
 
 func (p *presence) set(k key) {

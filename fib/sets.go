@@ -26,17 +26,6 @@ type candset struct {
 	refs   int    // prefixes
 }
 
-// elect finds the active candidate.
-func (s *candset) elect() {
-	s.active = nil
-	for i := range s.cands {
-		if s.cands[i].tos == 0 {
-			s.active = s.cands[i].paths
-			return
-		}
-	}
-}
-
 // chosen returns the candidate that forwards; there must be one.
 func (s *candset) chosen() *cand {
 	return &s.cands[slices.IndexFunc(s.cands, func(c cand) bool { return c.tos == 0 })]
@@ -124,14 +113,21 @@ func (f *FIB) with(s *candset, c cand) *candset {
 	if i >= 0 && len(s.cands) == 1 {
 		return f.single(c)
 	}
+	return f.newSet(s.among(i, c))
+}
+
+// among returns the candidates with one more, or with another one at i.
+func (s *candset) among(i int, c cand) []cand {
 	cands := slices.Clone(s.cands)
 	if i >= 0 {
 		cands[i] = c
-	} else {
-		at, _ := slices.BinarySearchFunc(cands, &c, func(o cand, c *cand) int { return o.compare(c) })
-		cands = slices.Insert(cands, at, c)
+		return cands
 	}
-	return f.newSet(cands)
+	at := 0
+	for at < len(cands) && cands[at].compare(&c) < 0 {
+		at++
+	}
+	return slices.Insert(cands, at, c)
 }
 
 // without takes a reference to the set without candidate i, nil if it was the

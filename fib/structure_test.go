@@ -35,7 +35,6 @@ type peer struct {
 	hi    []uint64
 	lo    []uint64
 	dst   []uint32
-	out   []uint32
 	addrs []netip.Addr
 }
 

@@ -3,6 +3,7 @@ package pktgen
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"gorouter/internal/inet"
 )
@@ -27,6 +28,7 @@ const arpFixed = 0x0001_0800_0604
 type responder struct {
 	mac   inet.MAC
 	addrs []netip.Prefix
+	not   []netip.Addr // the router's, within addrs
 	queue [arpQueueLen][inet.EthMinLen]byte
 	head  int
 	n     int
@@ -66,6 +68,9 @@ func (r *responder) request(f []byte) bool {
 }
 
 func (r *responder) owns(a netip.Addr) bool {
+	if slices.Contains(r.not, a) {
+		return false
+	}
 	for _, p := range r.addrs {
 		if p.Contains(a) {
 			return true

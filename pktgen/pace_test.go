@@ -75,6 +75,30 @@ func TestLateSenderCatchesUpOneBurst(t *testing.T) {
 	}
 }
 
+// A frame that leaves late carries the time when it was due, so that what its
+// sender was late by is part of its latency.
+func TestLatenessCountsAsLatency(t *testing.T) {
+	s := testStream(func(s *Stream) { s.Rate, s.Burst = 1_000_000, 8 })
+	st, err := NewStation(StationConfig{MAC: macA, Streams: []*Stream{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewSink(SinkConfig{Streams: []*Stream{s}})
+	sink.SetNow(200)
+	sink.Deliver(st.Next(0))
+	// Frames due at 1, 2, ... 5 us all leave at 5 us and arrive 200 ns later.
+	sink.SetNow(5_200)
+	n := 0
+	for f := st.Next(5_000); f != nil; f = st.Next(5_000) {
+		sink.Deliver(f)
+		n++
+	}
+	sink.Publish()
+	if l := sink.Results()[0].Latency; n != 5 || l == nil || l.Min != 200 || l.Max != 4_200 || l.Avg != (2*200+1_200+2_200+3_200+4_200)/6 {
+		t.Errorf("%d late frames, latency %+v", n, l)
+	}
+}
+
 // Against big steps of plain arithmetic: frame k is due at k/rate.
 func TestPacerIsExact(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -3,14 +3,16 @@ package pktgen
 import (
 	"encoding/binary"
 	"math/bits"
+	"math/rand/v2"
 	"net/netip"
 )
 
 // spread walks through the destinations and source ports of a stream. It is
 // deterministic: the same stream gives the same sequence everywhere.
 type spread struct {
-	dst  []prefixWalk
-	turn int // which of dst is next
+	dst   []prefixWalk
+	turn  int      // which of dst, or of order, is next
+	order []uint32 // which of dst follow each other; nil: all in turn
 
 	flow, flows int
 	// Stepping both by one would never pair some destinations with some ports
@@ -38,7 +40,38 @@ func newSpread(s *Stream) spread {
 	for i, p := range s.Dst {
 		sp.dst = append(sp.dst, newPrefixWalk(p, mix(s.Seed+uint64(i))))
 	}
+	sp.order = drawOrder(s.Order, len(s.Dst), s.Seed)
 	return sp
+}
+
+// draws is how many draws are made beforehand: drawing by Zipf's law costs
+// more than building a frame.
+const draws = 1 << 20
+
+// zipfExponent is what measured traffic to Internet prefixes is near.
+const zipfExponent = 1.1
+
+// drawOrder draws from n destinations; nil for destinations in turn. The same
+// seed gives the same draws.
+func drawOrder(order string, n int, seed uint64) []uint32 {
+	if n == 0 || order != OrderRandom && order != OrderZipf {
+		return nil
+	}
+	r := rand.New(rand.NewPCG(seed, uint64(n)))
+	list := make([]uint32, draws)
+	if order == OrderRandom {
+		for i := range list {
+			list[i] = r.Uint32N(uint32(n))
+		}
+		return list
+	}
+	// Which destination is popular must not follow from its place in the list.
+	rank := r.Perm(n)
+	z := rand.NewZipf(r, zipfExponent, 1, uint64(n-1))
+	for i := range list {
+		list[i] = uint32(rank[z.Uint64()])
+	}
+	return list
 }
 
 func newPrefixWalk(p netip.Prefix, seed uint64) prefixWalk {
@@ -91,9 +124,16 @@ func (w *prefixWalk) take() (hi, lo uint64) {
 
 // take returns the destination and the flow number of the next frame.
 func (sp *spread) take() (hi, lo uint64, flow int) {
-	hi, lo = sp.dst[sp.turn].take()
-	if sp.turn++; sp.turn == len(sp.dst) {
-		sp.turn = 0
+	if sp.order == nil {
+		hi, lo = sp.dst[sp.turn].take()
+		if sp.turn++; sp.turn == len(sp.dst) {
+			sp.turn = 0
+		}
+	} else {
+		hi, lo = sp.dst[sp.order[sp.turn]].take()
+		if sp.turn++; sp.turn == len(sp.order) {
+			sp.turn = 0
+		}
 	}
 	flow = sp.flow
 	sp.flow++

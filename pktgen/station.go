@@ -30,7 +30,9 @@ type StationConfig struct {
 	MAC inet.MAC
 	// Addrs are the addresses for which it answers ARP, besides the sources of
 	// its streams; a prefix stands for all of its addresses.
-	Addrs   []netip.Prefix
+	Addrs []netip.Prefix
+	// Except are addresses within Addrs that are the router's own.
+	Except  []netip.Addr
 	Streams []*Stream
 	// Peer is the MAC address of the router's port, for streams that leave out
 	// their destination MAC.
@@ -49,6 +51,7 @@ func NewStation(c StationConfig) (*Station, error) {
 	if s.sink == nil {
 		s.sink = NewSink(SinkConfig{})
 	}
+	s.arp.not = c.Except
 	for _, p := range c.Addrs {
 		s.arp.addrs = append(s.arp.addrs, p.Masked())
 	}

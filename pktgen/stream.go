@@ -29,6 +29,7 @@ type StreamOptions struct {
 	DstPort int
 	TTL     int
 	Start   time.Duration // wait before the first frame
+	Order   string        // how the destinations follow each other
 }
 
 // StreamTable lists the scalar options of a stream.
@@ -63,7 +64,17 @@ var StreamTable = option.Table[StreamOptions]{
 	{Name: "start", Min: 0, Max: 60_000_000, DefDur: 0,
 		Help: "wait before the first frame",
 		Dur:  func(o *StreamOptions) *time.Duration { return &o.Start }},
+	{Name: "dst_order", Values: []string{OrderTurn, OrderRandom, OrderZipf}, DefStr: OrderTurn,
+		Help: "destinations in turn, drawn evenly, or drawn by Zipf's law with exponent 1.1; draws repeat after a million",
+		Str:  func(o *StreamOptions) *string { return &o.Order }},
 }
+
+// Orders in which the destinations of a stream follow each other.
+const (
+	OrderTurn   = "turn"
+	OrderRandom = "random"
+	OrderZipf   = "zipf"
+)
 
 // Stream is one stream of UDP frames.
 type Stream struct {

@@ -15,7 +15,7 @@ import (
 type Port struct {
 	Name  string
 	Index uint16 // place in the router's list of ports
-	MTU   int    // longest IP packet in bytes
+	MTU   int    // longest IP packet in bytes; see LinkMTU
 	Rx    []rx.Queue
 	Tx    []tx.Queue
 
@@ -32,6 +32,7 @@ type Port struct {
 	Events Notifier
 
 	mac  atomic.Uint64 // 48 bits; may change on a running port
+	mtu  atomic.Int64  // what the link allows; 0: not known to be less than MTU
 	link atomic.Bool
 	note atomic.Pointer[func(*Port)]
 }
@@ -71,6 +72,26 @@ func (p *Port) SetMAC(m inet.MAC) {
 	}
 }
 
+// LinkMTU is the longest IP packet, in bytes, that goes out now: MTU, or less
+// where the link has been set to less since. Safe for concurrent use.
+func (p *Port) LinkMTU() int {
+	if n := int(p.mtu.Load()); n > 0 && n < p.MTU {
+		return n
+	}
+	return p.MTU
+}
+
+// SetLinkMTU records what the link allows and, when that changed, tells the
+// watcher. It cannot go above MTU, for which the buffers were made.
+func (p *Port) SetLinkMTU(n int) {
+	n = min(n, p.MTU)
+	before := p.LinkMTU()
+	p.mtu.Store(int64(n))
+	if before != n {
+		p.tell()
+	}
+}
+
 // Up reports whether the link is up. Safe for concurrent use.
 func (p *Port) Up() bool { return p.link.Load() }
 
@@ -82,7 +103,7 @@ func (p *Port) SetUp(up bool) {
 }
 
 // Watch sets the function that is called, on whichever goroutine noticed,
-// after the link state or the MAC address changed. nil ends it.
+// after the link state, the MAC address or the link's MTU changed. nil ends it.
 func (p *Port) Watch(f func(*Port)) {
 	if f == nil {
 		p.note.Store(nil)

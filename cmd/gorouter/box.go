@@ -137,15 +137,7 @@ func (b *box) configure() error {
 			return b.cfg.Errorf(n.Pos, "%w", err)
 		}
 	}
-	return b.fib.Batch(func(tx *fib.Tx) error {
-		for i := range b.cfg.Routes {
-			r := &b.cfg.Routes[i]
-			if err := tx.Replace(b.cfg.FIBRoute(r)); err != nil {
-				return b.cfg.Errorf(r.Pos, "%w", err)
-			}
-		}
-		return nil
-	})
+	return b.loadRoutes()
 }
 
 // start lets frames flow.
@@ -254,4 +246,13 @@ func networks(p *config.Port) []netip.Prefix {
 		}
 	}
 	return ns
+}
+
+// addresses are the port's own addresses.
+func addresses(p *config.Port) []netip.Addr {
+	var as []netip.Addr
+	for _, a := range p.Addresses {
+		as = append(as, a.Prefix.Addr())
+	}
+	return as
 }

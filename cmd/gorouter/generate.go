@@ -18,16 +18,15 @@ import (
 // openGenerator opens only the port at place i, as a generator's way out, and
 // returns the streams it has to send. On an error nothing stays open.
 func openGenerator(cfg *config.Config, i int, log *slog.Logger) (*box, []*pktgen.Stream, error) {
-	var streams []*pktgen.Stream
 	c := &cfg.Ports[i]
-	for k := range cfg.Streams {
-		if cfg.Streams[k].Port == c.Name {
-			s := cfg.Streams[k].Stream
-			// A stream's configured addresses are those of the far end; here
-			// the port itself is the sender.
-			s.SrcMAC = inet.MAC{}
-			streams = append(streams, &s)
-		}
+	streams, err := streamsOf(cfg, c.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range streams {
+		// A stream's configured addresses are those of the far end; here the
+		// port itself is the sender.
+		s.SrcMAC = inet.MAC{}
 	}
 	if len(streams) == 0 {
 		return nil, nil, fmt.Errorf("port %s has no streams in %s (add one under pktgen: streams:)", c.Name, cfg.File)

@@ -197,12 +197,9 @@ func (b *box) drive(i int, chips []model.Stepper, cable *model.Cable) error {
 }
 
 func (b *box) newStation(c *config.Port, i uint16) (model.Endpoint, error) {
-	var streams []*pktgen.Stream
-	for k := range b.cfg.Streams {
-		if b.cfg.Streams[k].Port == c.Name {
-			s := b.cfg.Streams[k].Stream
-			streams = append(streams, &s)
-		}
+	streams, err := streamsOf(b.cfg, c.Name)
+	if err != nil {
+		return nil, err
 	}
 	var all []*pktgen.Stream
 	for k := range b.cfg.Streams {
@@ -210,7 +207,7 @@ func (b *box) newStation(c *config.Port, i uint16) (model.Endpoint, error) {
 		all = append(all, &s)
 	}
 	st, err := pktgen.NewStation(pktgen.StationConfig{
-		MAC: stationMAC(i), Addrs: networks(c), Streams: streams, Peer: b.ports[i].MAC(),
+		MAC: stationMAC(i), Addrs: networks(c), Except: addresses(c), Streams: streams, Peer: b.ports[i].MAC(),
 		Sink: pktgen.NewSink(pktgen.SinkConfig{Streams: all}),
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func main() {
 }
 
 func run(args []string, w io.Writer) error {
-	o := options{keys: 1 << 18, rounds: 9, ops: 20000, churn: time.Second}
+	o := options{keys: 1 << 18, rounds: 5, ops: 20000, churn: time.Second}
 	set := flag.NewFlagSet("fibbench", flag.ContinueOnError)
 	set.StringVar(&o.json, "json", "", "write the results to this `file`")
 	set.StringVar(&o.table, "table", os.Getenv("GOROUTER_TABLE"), "`file` with a full table, one prefix a line; default $GOROUTER_TABLE, else generated")
@@ -51,7 +51,7 @@ func run(args []string, w io.Writer) error {
 		return fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	if o.quick {
-		o.keys, o.rounds, o.ops, o.churn = 1<<14, 3, 1000, 50*time.Millisecond
+		o.keys, o.rounds, o.ops, o.churn = 1<<14, 2, 1000, 50*time.Millisecond
 	}
 	tables, err := loadTables(&o)
 	if err != nil {

@@ -20,6 +20,9 @@ const batch = 32
 // does not count the time this process did not run.
 const chunk = 2048
 
+// passes is how often a structure looks all keys up in one turn.
+const passes = 3
+
 // measureLookups times all structures with all kinds of keys. Structures take
 // turns in each round, and the median of all chunks counts.
 func measureLookups(o *options, t *table, subjects []subject) []lookupRow {
@@ -43,13 +46,15 @@ func measureLookups(o *options, t *table, subjects []subject) []lookupRow {
 		for range o.rounds {
 			for i, s := range subjects {
 				lookups(s, len(keys)) // after the others, the caches are theirs
-				switch kind {
-				case "pressure":
-					chunks[i] = append(chunks[i], press.lookups(s, len(keys)/4)...)
-				case "dependent":
-					chunks[i] = append(chunks[i], chained(s, len(keys)/4)...)
-				default:
-					chunks[i] = append(chunks[i], lookups(s, len(keys))...)
+				for range passes {
+					switch kind {
+					case "pressure":
+						chunks[i] = append(chunks[i], press.lookups(s, len(keys))...)
+					case "dependent":
+						chunks[i] = append(chunks[i], chained(s, len(keys))...)
+					default:
+						chunks[i] = append(chunks[i], lookups(s, len(keys))...)
+					}
 				}
 			}
 		}

@@ -38,7 +38,6 @@ type own struct {
 	tab    fib.TableRef
 	dst    []uint32
 	hi, lo []uint64
-	one    [1]uint32
 	hop    [1]fib.NextHop
 }
 

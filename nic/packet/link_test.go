@@ -119,7 +119,10 @@ func TestLinkIsFollowed(t *testing.T) {
 	r.until("new MAC address", func() bool { return r.port.MAC() == inet.MAC(mac) })
 	r.here.MTU(hereDev, 1000)
 	r.until("new MTU", func() bool { return r.port.Device.Stats()["link_mtu"] == 1000 })
-	r.until("limit", func() bool { return q.Send(r.batch(plain(1015, 1)), false) == 0 })
+	r.until("limit", func() bool { return r.port.LinkMTU() == 1000 })
+	if n := q.Send(r.batch(plain(1015, 1)), false); n != 0 {
+		t.Errorf("sent %d frames beyond the MTU", n)
+	}
 	if n := q.Send(r.batch(plain(1014, 1)), false); n != 1 {
 		t.Errorf("sent %d", n)
 	}
@@ -157,6 +160,32 @@ func TestPortMTUDoesNotLimitReception(t *testing.T) {
 			}
 			r.close()
 		}
+	}
+}
+
+// Frames longer than the MTU at the start do not fit where they have to go;
+// they are named whether or not the slot takes them.
+func TestMTUAboveTheStartIsNamed(t *testing.T) {
+	for _, mode := range []string{SuperFramesSegment, SuperFramesDrop} {
+		r := newCable(t)
+		r.listen()
+		r.open(func(c *Config) { c.SuperFrames = mode })
+		r.here.MTU(hereDev, 9000)
+		r.peer.MTU(peerDev, 9000)
+		r.until("new MTU", func() bool { return r.port.Device.Stats()["link_mtu"] == 9000 })
+		if r.port.LinkMTU() != 1500 {
+			t.Errorf("%s: MTU %d", mode, r.port.LinkMTU())
+		}
+		r.fromPeer(plain(9014, 1))
+		r.fromPeer(plain(1515, 2))
+		r.fromPeer(plain(1514, 3))
+		if got := r.receive(1)[0]; numberOf(got) != 3 {
+			t.Errorf("%s: frame %d", mode, numberOf(got))
+		}
+		if d := r.rxq().Counters().Live.Drops; d[skb.RxTooLong] != 2 || d.Total() != 2 {
+			t.Errorf("%s: drops %v", mode, d.Map())
+		}
+		r.close()
 	}
 }
 

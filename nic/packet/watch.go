@@ -133,7 +133,7 @@ func (d *Device) index() int {
 
 // refresh brings the port to the state of the interface.
 func (d *Device) refresh() {
-	up, mac, ok := d.follow()
+	up, mac, mtu, ok := d.follow()
 	if !ok {
 		return
 	}
@@ -141,20 +141,24 @@ func (d *Device) refresh() {
 	if mac != (inet.MAC{}) {
 		d.port.SetMAC(mac)
 	}
+	if mtu > 0 {
+		d.port.SetLinkMTU(mtu)
+	}
 	d.port.SetUp(up)
 }
 
 // follow reads the interface, attaches to it anew where that is needed, and
-// returns what the port is to show; not ok when the port is closed.
-func (d *Device) follow() (up bool, mac inet.MAC, ok bool) {
+// returns what the port is to show, MTU 0 when the interface is gone; not ok when
+// the port is closed.
+func (d *Device) follow() (up bool, mac inet.MAC, mtu int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return false, mac, false
+		return false, mac, 0, false
 	}
 	link := d.current()
 	if link == nil {
-		return false, d.cfg.MAC, true
+		return false, d.cfg.MAC, 0, true
 	}
 	attrs := link.Attrs()
 	up = attrs.RawFlags&unix.IFF_UP != 0 && attrs.RawFlags&unix.IFF_RUNNING != 0
@@ -162,7 +166,7 @@ func (d *Device) follow() (up bool, mac inet.MAC, ok bool) {
 		mac = inet.MAC(attrs.HardwareAddr)
 	}
 	if attrs.MTU != d.on.mtu {
-		d.log.Warn("the interface's MTU changed; longer frames are not sent, and longer ones than at the start are not received", "from", d.on.mtu, "to", attrs.MTU)
+		d.log.Warn("the interface's MTU changed; packets are sent up to it, but none longer than at the start are sent or received", "from", d.on.mtu, "to", attrs.MTU)
 		d.on.mtu = attrs.MTU
 		d.changes++
 	}
@@ -173,7 +177,7 @@ func (d *Device) follow() (up bool, mac inet.MAC, ok bool) {
 		d.rx.clearError()
 		d.tx.clearError()
 	}
-	return up, mac, true
+	return up, mac, attrs.MTU, true
 }
 
 // current is the interface that the port is attached to; one that was deleted

@@ -47,6 +47,10 @@ func (p *Port) deviceBytes() int {
 	return size
 }
 
+// modelMTU is the most that a software 8254x takes: its buffers are of a power
+// of two, and the longest that leaves room in a stride is half of it.
+func modelMTU() int { return skb.OptionTable.Find("stride").Max/2 - longFrame }
+
 // descriptorBytes is the size of a descriptor in bytes.
 const descriptorBytes = 16
 
@@ -76,8 +80,12 @@ func (d *decoder) checkBuffers() {
 			for q.MTU > defaultMTU && b.Headroom+q.deviceBytes() > most {
 				q.MTU--
 			}
-			d.errorf(c.At("ports."+p.Name+".mtu"), "ports.%s.mtu is %d, expected at most %d: a device buffer of %d bytes and %d of headroom do not fit the longest stride, %d",
-				p.Name, p.MTU, q.MTU, dev, b.Headroom, most)
+			why := ""
+			if p.Driver == DriverModel {
+				why = " (a software 8254x has buffers of a power of two; driver af_packet takes more)"
+			}
+			d.errorf(c.At("ports."+p.Name+".mtu"), "ports.%s.mtu is %d, expected at most %d: a device buffer of %d bytes and %d of headroom do not fit the longest stride, %d: set it to %d%s",
+				p.Name, p.MTU, q.MTU, dev, b.Headroom, most, q.MTU, why)
 		default:
 			at := "ports." + p.Name + ".mtu"
 			if p.MTU <= defaultMTU {

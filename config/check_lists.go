@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -168,7 +169,7 @@ func (d *decoder) checkStreams() {
 			d.errorf(d.cfg.At(path+".port"), "%s.port is %s, whose cable goes to port %s: a stream needs a model port without cable", path, p.Name, p.Cable)
 		}
 		if most := p.MTU + inet.EthHeaderLen; s.Size > most {
-			d.errorf(d.cfg.At(path+".size"), "%s.size is %d, expected at most %d: port %s has mtu %d", path, s.Size, most, p.Name, p.MTU)
+			d.errorf(d.cfg.At(path+".size"), "%s.size is %d, expected at most %d: port %s has mtu %d%s", path, s.Size, most, p.Name, p.MTU, higherMTU(p, s.Size-inet.EthHeaderLen))
 		}
 		if len(d.errs) > before || !s.Src.IsValid() || len(s.Dst) == 0 && s.DstFile == "" {
 			continue
@@ -179,6 +180,18 @@ func (d *decoder) checkStreams() {
 		}
 		numbers[s.Number()] = s
 	}
+}
+
+// higherMTU says how a port is made to take longer packets, where it can be.
+func higherMTU(p *Port, want int) string {
+	most := maxMTU
+	if p.Driver == DriverModel {
+		most = modelMTU()
+	}
+	if want > most {
+		return fmt.Sprintf(", and driver %s takes at most an mtu of %d", p.Driver, most)
+	}
+	return fmt.Sprintf(" (set ports.%s.mtu to %d, or send shorter frames)", p.Name, want)
 }
 
 // checkGenerator asks the generator itself, last, for what only it knows.

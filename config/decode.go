@@ -240,14 +240,17 @@ func (d *decoder) driver(f map[string]*yaml.Node, path string, p *Port) {
 	case DriverPcap:
 		if v := f["file"]; v != nil {
 			p.File, _ = d.text(v, path+".file")
-		} else {
-			d.errorf(p.Pos, "%s.file is missing: driver pcap needs the file whose frames it receives", path)
+		} else if f["output"] == nil {
+			d.errorf(p.Pos, "%s has neither file nor output: driver pcap needs the file whose frames it receives, the one that gets the frames sent, or both", path)
 		}
 		if v := f["output"]; v != nil {
 			p.Output, _ = d.text(v, path+".output")
 		}
 		if v := f["loop"]; v != nil {
 			p.Loop = d.boolean(v, path+".loop")
+			if f["file"] == nil {
+				d.errorf(at(v), "%s.loop needs file: without it the port receives nothing", path)
+			}
 		}
 	}
 }

@@ -26,7 +26,12 @@ func (d *decoder) route(n *yaml.Node, f map[string]*yaml.Node, path string) {
 	r := Route{Pos: at(n)}
 	good := true
 	if v := f["prefix"]; v != nil {
-		r.Prefix, good = d.network(v, path+".prefix")
+		if r.Prefix, good = d.network(v, path+".prefix"); good {
+			if n := neverRouted(r.Prefix); n != nil {
+				d.errorf(at(v), "%s.prefix is %s, %s (%s), which is never routed: leave the route out", path, r.Prefix, n.what, n.prefix)
+				good = false
+			}
+		}
 	} else {
 		d.errorf(at(n), "%s.prefix is missing, expected network/length such as 198.51.100.0/24", path)
 		good = false
@@ -228,7 +233,10 @@ func (d *decoder) stream(n *yaml.Node, i int) {
 		}
 	}
 	if v := f["name"]; v != nil {
-		s.Name, _ = d.name(v, path+".name")
+		// Else the default stays, so that no second error comes of the first.
+		if name, ok := d.name(v, path+".name"); ok {
+			s.Name = name
+		}
 	}
 	if v := f["port"]; v != nil {
 		s.Port, _ = d.portName(v, path+".port")

@@ -7,6 +7,7 @@ import (
 	"gorouter/fib"
 	"gorouter/internal/option"
 	"gorouter/pktgen"
+	"gorouter/skb"
 )
 
 // key is one key of a mapping that is not described by an option table.
@@ -51,7 +52,7 @@ var workerKeys = []key{
 var portKeys = []key{
 	{"driver", "model, af_packet or pcap", "required", "model is a software 8254x, af_packet an interface of the kernel, pcap plays and writes files"},
 	{"interface", "name", "required for af_packet", "af_packet: the kernel's interface"},
-	{"file", "path", "required for pcap", "pcap: file whose frames are received"},
+	{"file", "path", "none", "pcap: file whose frames are received; without it the port only sends (file, output or both are required)"},
 	{"output", "path", "none", "pcap: file that gets the frames sent"},
 	{"loop", "true or false", "false", "pcap: begin again at the end of the file"},
 	{"cable", "port", "none", "model: the port at the other end of the cable; without it the far end is the generator and sink"},
@@ -60,7 +61,7 @@ var portKeys = []key{
 	{"flap", "mapping", "", "model: when the cable is pulled out"},
 	{"packet", "mapping", "", "af_packet: options of the kernel interface"},
 	{"mac", "MAC address", "the device's", "address of the port; another than a kernel interface's makes that promiscuous"},
-	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), "longest IP packet"},
+	{"mtu", fmt.Sprintf("%d to %d bytes", minMTU, maxMTU), fmt.Sprint(defaultMTU), fmt.Sprintf("longest IP packet; above %d buffers.stride has to hold it, and driver model takes at most %d, with stride %d", defaultMTU, modelMTU(), skb.OptionTable.Find("stride").Max)},
 	{"worker", "number of a worker, from 0", "0", "the worker that polls the port"},
 	{"weight", "auto, or " + dataplane.OptionTable.Find("weight").Expect(), auto, "frames that each receive queue of the port may use in one turn; auto is poll.weight (can be changed on a running router)"},
 	{"addresses", "list of address/length", "none", "the router's addresses on this network"},

@@ -168,3 +168,35 @@ func (d *decoder) listNetworks() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// reserved is a network whose addresses are no destinations of routed packets.
+type reserved struct {
+	prefix netip.Prefix
+	what   string
+}
+
+// reservedNetworks is by RFC 6890, RFC 5771, RFC 1112 section 4 and RFC 4291:
+// what the packet path drops before any route is looked up. The first is not
+// the default route, whose length is 0.
+var reservedNetworks = []reserved{
+	{netip.MustParsePrefix("0.0.0.0/8"), `"this network"`},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("224.0.0.0/3"), "multicast and reserved"},
+	{netip.MustParsePrefix("::/128"), "the unspecified address"},
+	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+}
+
+// neverRouted is the reserved network that p is, or is part of, or nil.
+func neverRouted(p netip.Prefix) *reserved {
+	for i := range reservedNetworks {
+		if r := &reservedNetworks[i]; p.Bits() >= r.prefix.Bits() && r.prefix.Contains(p.Addr()) {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -124,11 +125,19 @@ func setOption[T any](d *decoder, n *yaml.Node, path string, s *option.Spec[T], 
 	if s.Set(v, text) == nil {
 		return
 	}
-	hint := suggest(text, s.Values)
-	if s.Int != nil {
-		if _, err := option.ParseInt(text); err != nil {
-			hint = plainNumber
+	// As everywhere, a number or time that is only out of range stands without
+	// quotes, and what is none in quotes.
+	shown, hint := strconv.Quote(text), suggest(text, s.Values)
+	switch {
+	case s.Int != nil:
+		hint = plainNumber
+		if _, err := option.ParseInt(text); err == nil {
+			shown, hint = text, ""
+		}
+	case s.Dur != nil:
+		if _, err := time.ParseDuration(text); err == nil && !quoted(n) {
+			shown = text
 		}
 	}
-	d.errorf(at(n), "%s is %q, expected %s%s", path, text, want, hint)
+	d.errorf(at(n), "%s is %s, expected %s%s", path, shown, want, hint)
 }

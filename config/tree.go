@@ -113,7 +113,9 @@ func (p *Port) tree() item {
 		add(leaf("interface", quote(p.Interface)))
 		add(item{name: "packet", kids: leaves(PacketTable, p.Packet)})
 	case DriverPcap:
-		add(leaf("file", quote(p.File)))
+		if p.File != "" {
+			add(leaf("file", quote(p.File)))
+		}
 		if p.Output != "" {
 			add(leaf("output", quote(p.Output)))
 		}

@@ -41,7 +41,7 @@ func (w *Worker) ethernet(b *skb.Batch, portIndex uint16) int {
 		m := w.arena.Meta(h)
 		f := w.frame(h, m)
 		dst := binary.LittleEndian.Uint64(f[0:8]) & macMask
-		if dst == own && binary.BigEndian.Uint16(f[12:14]) == inet.EtherIPv4 && m.Len >= inet.EthHeaderLen {
+		if dst == own && f[6]&1 == 0 && binary.BigEndian.Uint16(f[12:14]) == inet.EtherIPv4 && m.Len >= inet.EthHeaderLen {
 			w.ip[k&(skb.BatchSize-1)] = h
 			k++
 			continue
@@ -65,6 +65,10 @@ func (w *Worker) etherSlow(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16
 	group := f[0]&1 != 0
 	if !own && !group {
 		w.drop(h, skb.EthOtherHost)
+		return false
+	}
+	if f[6]&1 != 0 {
+		w.drop(h, skb.EthGroupSource)
 		return false
 	}
 	if group {

@@ -63,6 +63,10 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 		icmp  int // answers expected on port 0
 	}{
 		{"13 bytes", skb.EthShort, good()[:13], 0},
+		{"broadcast source MAC", skb.EthGroupSource, edit(func(f []byte) []byte { copy(f[6:12], inet.Broadcast[:]); return f }), 0},
+		{"multicast source MAC", skb.EthGroupSource, edit(func(f []byte) []byte { f[6] |= 1; return f }), 0},
+		{"broadcast frame from a group address", skb.EthGroupSource, edit(func(f []byte) []byte { copy(f, inet.Broadcast[:]); f[6] |= 1; return f }), 0},
+		{"other host's MAC, group source", skb.EthOtherHost, edit(func(f []byte) []byte { f[5]++; f[6] |= 1; return f }), 0},
 		{"other host's MAC", skb.EthOtherHost, edit(func(f []byte) []byte { f[5]++; return f }), 0},
 		{"unknown ethertype", skb.EthUnknownType, edit(func(f []byte) []byte { f[12], f[13] = 0x88, 0xcc; return f }), 0},
 		{"802.3 length", skb.EthUnknownType, edit(func(f []byte) []byte { f[12], f[13] = 0, 46; return f }), 0},
@@ -75,7 +79,11 @@ func TestEachDropReasonHasItsFrame(t *testing.T) {
 			return f
 		}(), 0},
 		{"ARP cut short", skb.ArpInvalid, arpFrame(1, inet.Broadcast, hostMAC[0], "192.0.2.2", inet.MAC{}, "192.0.2.1")[:41], 0},
-		{"ARP from a group address", skb.ArpInvalid, arpFrame(1, inet.Broadcast, inet.Broadcast, "192.0.2.2", inet.MAC{}, "192.0.2.1"), 0},
+		{"ARP for a group address", skb.ArpInvalid, func() []byte {
+			f := arpFrame(1, inet.Broadcast, inet.Broadcast, "192.0.2.2", inet.MAC{}, "192.0.2.1")
+			copy(f[6:12], hostMAC[0][:])
+			return f
+		}(), 0},
 		{"ARP for another host", skb.ArpNotForUs, arpFrame(1, inet.Broadcast, hostMAC[0], "192.0.2.2", inet.MAC{}, "192.0.2.77"), 0},
 		{"ARP answer nobody asked for", skb.ArpConsumed, arpFrame(2, routerMAC[0], hostMAC[0], "192.0.2.66", routerMAC[0], "192.0.2.1"), 0},
 		{"33 bytes", skb.IP4Short, good()[:33], 0},

@@ -35,7 +35,7 @@ type StreamOptions struct {
 // StreamTable lists the scalar options of a stream.
 var StreamTable = option.Table[StreamOptions]{
 	{Name: "size", Unit: "bytes without FCS", Min: 60, Max: 9014, DefInt: 60,
-		Help: "frame size",
+		Help: "frame size; at most the port's mtu and 14",
 		Int:  func(o *StreamOptions) *int { return &o.Size }},
 	{Name: "count", Unit: "frames", Min: 0, Max: 1 << 40, DefInt: 0,
 		Help: "frames in all; 0 never ends",

@@ -20,8 +20,8 @@ type PacketConfig struct {
 	Cache *skb.Cache     // of the worker that will poll
 	Ring  []byte         // the kernel's mapping; stays valid until Close
 	Shape tpacket.Layout // of the mapping
-	// MaxFrame is the longest untagged frame in bytes, without FCS: the MTU
-	// and the Ethernet header. Each VLAN tag may add four.
+	// MaxFrame is the longest untagged frame in bytes, without FCS, that is
+	// taken; longer ones are dropped as RxTooLong. Each VLAN tag may add four.
 	MaxFrame int
 	// Segment cuts super-frames into what their sender would have sent;
 	// without it they are dropped as RxSuperFrame.

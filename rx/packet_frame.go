@@ -37,7 +37,8 @@ type frame struct {
 }
 
 // parseFrame reads the slot's metadata and tells a frame that cannot be taken.
-// max is the longest untagged frame.
+// max is the longest untagged frame. Only a frame that is marked as several
+// segments is called a super-frame.
 func parseFrame(r rawFrame, max int, segment bool) (frame, skb.Reason) {
 	vnet := r.vnet[:tpacket.VnetSize]
 	f := frame{data: r.data}
@@ -67,11 +68,12 @@ func parseFrame(r rawFrame, max int, segment bool) (frame, skb.Reason) {
 	}
 	long := n > max && n > f.limit(max)
 	switch {
-	case n > len(r.data):
-		if long || f.gso != unix.VIRTIO_NET_HDR_GSO_NONE {
-			return f, skb.RxSuperFrame
-		}
+	case long && f.gso == unix.VIRTIO_NET_HDR_GSO_NONE:
+		return f, skb.RxTooLong
+	case n > len(r.data) && f.gso == unix.VIRTIO_NET_HDR_GSO_NONE:
 		return f, skb.RxTruncated
+	case n > len(r.data):
+		return f, skb.RxSuperFrame
 	case f.gso != unix.VIRTIO_NET_HDR_GSO_NONE && segment:
 		// To be cut, whatever its length.
 	case long:

@@ -21,7 +21,8 @@ type PcapConfig struct {
 	Frames []PcapFrame
 	Loop   bool // begin again after the last frame, without end
 	Cache  *skb.Cache
-	// MaxFrame is the longest frame, in bytes without FCS, that is received.
+	// MaxFrame is the longest frame, in bytes without FCS, that is received;
+	// 0 is what a buffer holds, which is never exceeded.
 	MaxFrame int
 }
 
@@ -44,9 +45,13 @@ type Pcap struct {
 // NewPcap makes a queue. The frames are not copied and must not change.
 func NewPcap(c PcapConfig) *Pcap {
 	a := c.Cache.Arena()
+	most := a.Stride() - a.Headroom()
+	if c.MaxFrame > 0 {
+		most = min(most, c.MaxFrame)
+	}
 	return &Pcap{
 		name: c.Name, port: c.Port, frames: c.Frames, loop: c.Loop && len(c.Frames) > 0,
-		cache: c.Cache, arena: a, max: min(c.MaxFrame, a.Stride()-a.Headroom()), page: stat.New[Counters](),
+		cache: c.Cache, arena: a, max: most, page: stat.New[Counters](),
 	}
 }
 
@@ -103,7 +108,7 @@ func (q *Pcap) refuse(f *PcapFrame) skb.Reason {
 	case len(f.Data) < inet.EthHeaderLen:
 		return skb.RxRunt
 	case len(f.Data) > q.max:
-		return skb.RxMultiDescriptor
+		return skb.RxTooLong
 	}
 	return skb.ReasonNone
 }

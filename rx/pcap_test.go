@@ -68,7 +68,7 @@ func TestPcapReceivesEachFrameOnce(t *testing.T) {
 	}
 	c := q.Counters().Live
 	if c.Packets != 4 || c.Bytes != 60+1514+14+1518 || c.Copied != 4 || c.Descriptors != 7 || c.Drops.Total() != 3 ||
-		c.Drops[skb.RxTruncated] != 1 || c.Drops[skb.RxRunt] != 1 || c.Drops[skb.RxMultiDescriptor] != 1 {
+		c.Drops[skb.RxTruncated] != 1 || c.Drops[skb.RxRunt] != 1 || c.Drops[skb.RxTooLong] != 1 {
 		t.Errorf("%+v", c)
 	}
 	if q.Ready() {

@@ -37,9 +37,11 @@ const (
 	RxNoBuffer
 	RxTruncated
 	RxSuperFrame
+	RxTooLong
 	RxAborted
 
 	EthShort
+	EthGroupSource
 	EthOtherHost
 	EthUnknownType
 	EthVLAN
@@ -112,10 +114,12 @@ var reasons = [NumReasons]ReasonInfo{
 	RxMultiDescriptor: {"rx_multi_descriptor", Protocol, "longer than one receive buffer"},
 	RxNoBuffer:        {"rx_no_buffer", Resource, "no buffer to replace the received one; it stayed on the ring"},
 	RxTruncated:       {"rx_truncated", Resource, "cut short by the kernel's ring slot"},
-	RxSuperFrame:      {"rx_super_frame", Protocol, "longer than the MTU allows: segmentation or receive offload is on at the sender (ethtool -K DEV gro off lro off tso off gso off)"},
+	RxSuperFrame:      {"rx_super_frame", Protocol, "several segments in one frame, longer than can be taken or not to be cut: segmentation or receive offload is on at the sender (ethtool -K DEV gro off lro off tso off gso off)"},
+	RxTooLong:         {"rx_too_long", Protocol, "longer than the MTU of the interface it came by, or than a buffer holds (raise buffers.stride)"},
 	RxAborted:         {"rx_aborted", Failure, "was received and not yet taken off a ring that had to be reset"},
 
 	EthShort:       {"eth_short", Protocol, "shorter than an Ethernet header"},
+	EthGroupSource: {"eth_group_source", Protocol, "source MAC is a group address, from which no station sends (IEEE 802.3, 3.2.3)"},
 	EthOtherHost:   {"eth_other_host", Normal, "destination MAC is another host's"},
 	EthUnknownType: {"eth_unknown_type", Normal, "ethertype that is not routed"},
 	EthVLAN:        {"eth_vlan", Normal, "tagged for a VLAN that is not configured here"},

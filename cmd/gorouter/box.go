@@ -61,6 +61,9 @@ func openBox(cfg *config.Config, log *slog.Logger) (*box, error) {
 
 // newBox makes what every use of ports needs: memory, FIB and workers.
 func newBox(cfg *config.Config, log *slog.Logger) (*box, error) {
+	if err := precheck(cfg); err != nil {
+		return nil, err
+	}
 	b := &box{cfg: cfg, log: log, clk: clock.Machine(), chips: map[string]*model.Chip{}, cables: map[string]*model.Cable{}}
 	var err error
 	if b.arena, err = skb.NewArena(cfg.Buffers); err != nil {
@@ -107,6 +110,9 @@ func (b *box) open() error {
 			b.log.Warn("the stream is not sent while routing; it is for gorouter pktgen", "stream", s.Name, "port", s.Port)
 		}
 	}
+	for _, line := range unused(cfg) {
+		b.log.Warn(line)
+	}
 	return b.configure()
 }
 
@@ -125,8 +131,7 @@ func (b *box) configure() error {
 	for i := range b.cfg.Neighbors {
 		n := &b.cfg.Neighbors[i]
 		if n.Address.Is6() {
-			b.log.Warn("IPv6 is not forwarded yet; the neighbour is ignored", "address", n.Address)
-			continue
+			continue // unused says so
 		}
 		if err := b.router.Neighbours().SetPermanent(uint16(b.cfg.PortIndex(n.Port)), n.Address, n.MAC); err != nil {
 			return b.cfg.Errorf(n.Pos, "%w", err)

@@ -25,7 +25,7 @@ type Config struct {
 	Name  string
 	Index uint16
 	MAC   inet.MAC
-	MTU   int // 0 = 1500
+	MTU   int // longest IP packet sent, 0 = 1500; a buffer bounds what is received
 
 	// Rx and Tx are the ring options every port has. A file has no ring, so
 	// they change nothing here.
@@ -53,7 +53,7 @@ func Open(c Config) (*port.Port, error) {
 	longest := c.MTU + inet.EthHeaderLen + inet.VLANTagLen
 	d := &device{out: out, frames: uint64(len(frames))}
 	d.rx = rx.NewPcap(rx.PcapConfig{
-		Name: c.Name + " rx", Port: c.Index, Frames: frames, Loop: c.Loop, Cache: c.Cache, MaxFrame: longest,
+		Name: c.Name + " rx", Port: c.Index, Frames: frames, Loop: c.Loop, Cache: c.Cache,
 	})
 	tc := tx.PcapConfig{Name: c.Name + " tx", Cache: c.Cache, MaxFrame: longest}
 	if out != nil {

@@ -40,7 +40,7 @@ func Load(path string) ([]rx.PcapFrame, error) {
 		return nil, fmt.Errorf("capture file %s: %w", path, err)
 	}
 	if len(frames) == 0 {
-		return nil, fmt.Errorf("capture file %s holds no frame: capture again, for instance with tcpdump -i DEV -w %s", path, path)
+		return nil, fmt.Errorf("capture file %s holds no frame, so the port would receive nothing: leave the file out if it shall only send, or capture again, for instance with tcpdump -i DEV -w %s", path, path)
 	}
 	return frames, nil
 }

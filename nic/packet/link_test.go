@@ -132,6 +132,37 @@ func TestLinkIsFollowed(t *testing.T) {
 	r.close()
 }
 
+// The port's MTU limits what is sent only. What arrives may be as long as the
+// interface's, where the buffers hold it.
+func TestPortMTUDoesNotLimitReception(t *testing.T) {
+	for _, mode := range []string{SuperFramesSegment, SuperFramesDrop} {
+		for _, linkMTU := range []int{1500, 9000} {
+			r := newCable(t)
+			r.here.MTU(hereDev, linkMTU)
+			r.peer.MTU(peerDev, 9000)
+			r.listen()
+			r.open(func(c *Config) { c.SuperFrames, c.MTU = mode, 1000 })
+			most := min(linkMTU+inet.EthHeaderLen, r.arena.Stride()-r.arena.Headroom()-tagRoom)
+			r.fromPeer(plain(1015, 1))
+			r.fromPeer(plain(most+1, 2)) // one that is longer is marked by no one as segments
+			r.fromPeer(plain(most, 3))
+			got := r.receive(2)
+			if len(got[0]) != 1015 || len(got[1]) != most {
+				t.Errorf("%s, MTU %d: received %d and %d bytes, want 1015 and %d", mode, linkMTU, len(got[0]), len(got[1]), most)
+			}
+			// What a veth of that MTU takes beyond it is for its own kernel to say.
+			d := r.rxq().Counters().Live.Drops
+			if linkMTU == 9000 && d[skb.RxTooLong] != 1 || d.Total() != d[skb.RxTooLong] {
+				t.Errorf("%s, MTU %d: drops %v", mode, linkMTU, d.Map())
+			}
+			if n := r.txq().Send(r.batch(plain(1015, 1)), false); n != 0 {
+				t.Errorf("%s, MTU %d: sent %d frames beyond the port's MTU", mode, linkMTU, n)
+			}
+			r.close()
+		}
+	}
+}
+
 // Frames longer than the MTU at the start do not fit where they have to go;
 // they are named whether or not the slot takes them.
 func TestMTUAboveTheStartIsNamed(t *testing.T) {
@@ -151,7 +182,7 @@ func TestMTUAboveTheStartIsNamed(t *testing.T) {
 		if got := r.receive(1)[0]; numberOf(got) != 3 {
 			t.Errorf("%s: frame %d", mode, numberOf(got))
 		}
-		if d := r.rxq().Counters().Live.Drops; d[skb.RxSuperFrame] != 2 || d.Total() != 2 {
+		if d := r.rxq().Counters().Live.Drops; d[skb.RxTooLong] != 2 || d.Total() != 2 {
 			t.Errorf("%s: drops %v", mode, d.Map())
 		}
 		r.close()

@@ -52,7 +52,7 @@ const (
 	// The receive slots are 64 KiB for it, 17 MiB for a ring of 256.
 	SuperFramesSegment = "segment"
 	// SuperFramesDrop drops them as rx_super_frame; the slots are as long as
-	// the MTU asks.
+	// the interface's MTU asks.
 	SuperFramesDrop = "drop"
 )
 
@@ -62,7 +62,7 @@ type Config struct {
 	Interface   string   // the kernel's name
 	Name        string   // the port's; the interface's when empty
 	Index       uint16   // place in the router's list of ports
-	MTU         int      // longest IP packet; 0: the interface's, which is also the most
+	MTU         int      // longest IP packet sent; 0: the interface's, which is also the most
 	MAC         inet.MAC // zero: the interface's
 	Rx          rx.Options
 	Tx          tx.Options
@@ -135,14 +135,15 @@ func (d *Device) open() error {
 	if err != nil {
 		return err
 	}
-	mtu := link.Attrs().MTU
+	linkMTU := link.Attrs().MTU
+	mtu := linkMTU
 	if c.MTU > mtu {
 		return fmt.Errorf("MTU %d is above the %d of interface %s (ip link set %s mtu %d)", c.MTU, mtu, c.Interface, c.Interface, c.MTU)
 	}
 	if c.MTU != 0 {
 		mtu = c.MTU
 	}
-	if err := d.openSockets(mtu); err != nil {
+	if err := d.openSockets(mtu, linkMTU); err != nil {
 		return err
 	}
 	if d.eth, err = ethtool.NewEthtool(); err != nil {

@@ -28,10 +28,16 @@ const (
 )
 
 // openSockets makes both halves. They are bound to no interface and no
-// protocol yet, so that no frame of another interface gets in.
-func (d *Device) openSockets(mtu int) error {
+// protocol yet, so that no frame of another interface gets in. What is sent is
+// limited by mtu. What is received may be as long as linkMTU, the interface's,
+// as far as the buffers hold it: senders on the link need not know that the
+// router's own packets are shorter.
+func (d *Device) openSockets(mtu, linkMTU int) error {
 	c := &d.cfg
-	longest := mtu
+	arena := c.Cache.Arena()
+	room := arena.Stride() - arena.Headroom() - inet.EthHeaderLen - tagRoom
+	rxMTU := max(mtu, min(linkMTU, room))
+	longest := rxMTU
 	if c.SuperFrames == SuperFramesSegment {
 		longest = max(longest, superSize)
 	}
@@ -46,7 +52,7 @@ func (d *Device) openSockets(mtu int) error {
 	var err error
 	d.rxq, err = rx.NewPacket(rx.PacketConfig{
 		Name: c.Name + " rx", Port: c.Index, Cache: c.Cache, Ring: d.rx.ring, Shape: shape,
-		MaxFrame: mtu + inet.EthHeaderLen, Segment: c.SuperFrames == SuperFramesSegment, Options: c.Rx,
+		MaxFrame: rxMTU + inet.EthHeaderLen, Segment: c.SuperFrames == SuperFramesSegment, Options: c.Rx,
 	})
 	if err != nil {
 		return err

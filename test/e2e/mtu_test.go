@@ -39,7 +39,7 @@ func TestMTUOfAnInterfaceIsFollowed(t *testing.T) {
 	if report.Drops["ip4_too_big"] == 0 {
 		t.Errorf("nothing was too long: %v", report.Drops)
 	}
-	for _, why := range []string{"tx_too_long", "rx_super_frame", "rx_truncated"} {
+	for _, why := range []string{"tx_too_long", "rx_super_frame", "rx_too_long", "rx_truncated"} {
 		if report.Drops[why] != 0 {
 			t.Errorf("%s: the MTU was not followed: %v", why, report.Drops)
 		}

@@ -104,6 +104,14 @@ func capture(stored, wire int) func(t *testing.T) skb.DropCounts {
 	}
 }
 
+// segments is the virtio header of TCP segments in one frame.
+func segments(size uint16) []byte {
+	v := make([]byte, tpacket.VnetSize)
+	v[1] = unix.VIRTIO_NET_HDR_GSO_TCPV4
+	binary.NativeEndian.PutUint16(v[4:], size)
+	return v
+}
+
 // plain is the virtio header of a frame as it is on the wire.
 var plain = make([]byte, tpacket.VnetSize)
 

@@ -38,7 +38,7 @@ var table = []entry{
 	{why: skb.RxRunt, what: "13 bytes in a capture file", run: capture(13, 13)},
 	{why: skb.RxRunt, what: "13 bytes in a packet slot", run: slot(plain, make([]byte, 13), 13)},
 	{why: skb.RxMultiDescriptor, what: "frame over two receive buffers", do: func(r *rig) { r.bad(0, packet("10.1.1.1", 2500)) }},
-	{why: skb.RxMultiDescriptor, what: "long frame in a capture file", run: capture(3000, 3000)},
+	{why: skb.RxTooLong, what: "long frame in a capture file", run: capture(3000, 3000)},
 	{why: skb.RxNoBuffer, what: "all buffers in use", do: func(r *rig) {
 		back := r.drain(0)
 		r.from(0, good())
@@ -46,8 +46,9 @@ var table = []entry{
 	}},
 	{why: skb.RxTruncated, what: "frame that the packet slot cut short", run: slot(plain, make([]byte, 200), 1000)},
 	{why: skb.RxTruncated, what: "snap length of a capture file", run: capture(60, 200)},
-	{why: skb.RxSuperFrame, what: "frame beyond the MTU in a packet slot", run: slot(plain, make([]byte, 1515), 1515)},
-	{why: skb.RxSuperFrame, what: "frame beyond the packet slot", run: slot(plain, make([]byte, 1900), 9000)},
+	{why: skb.RxTooLong, what: "frame beyond the MTU in a packet slot", run: slot(plain, make([]byte, 1515), 1515)},
+	{why: skb.RxTooLong, what: "frame beyond the packet slot", run: slot(plain, make([]byte, 1900), 9000)},
+	{why: skb.RxSuperFrame, what: "segments beyond the MTU in a packet slot", run: slot(segments(1448), make([]byte, 1900), 9000)},
 	{why: skb.RxAborted, what: "reset with a frame on the ring", do: func(r *rig) {
 		r.host[0].in = [][]byte{good()}
 		r.cable[0].Step(r.clk.Now(), 1)
@@ -55,6 +56,7 @@ var table = []entry{
 	}},
 
 	{why: skb.EthShort, what: "13 bytes of a queue that lets them through", setup: setup{short: good()[:13]}, do: func(r *rig) { r.run() }},
+	{why: skb.EthGroupSource, what: "from the broadcast address", frame: edit(func(f []byte) { copy(f[6:12], inet.Broadcast[:]) })},
 	{why: skb.EthOtherHost, what: "another host's MAC", frame: edit(func(f []byte) { f[5]++ })},
 	{why: skb.EthUnknownType, what: "LLDP", frame: edit(func(f []byte) { f[12], f[13] = 0x88, 0xcc })},
 	{why: skb.EthVLAN, what: "802.1Q tag", frame: edit(func(f []byte) { f[12], f[13] = 0x81, 0 })},

@@ -275,6 +275,22 @@ func (d *Device) Close() error {
 	return first
 }
 
+// GiveBack undoes what Open changed on the interface and leaves the rest as it
+// is: the last act of a program that ends of a panic, whose workers still use
+// the queues. Safe for concurrent use; Close does nothing after it.
+func (d *Device) GiveBack() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.on == nil || d.closed {
+		return nil
+	}
+	d.closed = true // the watcher does not attach it again
+	if err := d.detach(); err != nil {
+		return fmt.Errorf("port %s: %w", d.cfg.Name, err)
+	}
+	return nil
+}
+
 // Stats implements port.Device: rx_missed are frames for which no slot was
 // free, the tx_ ones what the kernel answered to send calls.
 func (d *Device) Stats() map[string]uint64 {

@@ -35,7 +35,7 @@ for a tutorial and "gorouter check -c FILE" for the effective configuration.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version: versionText(),
+		Version:       versionText(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.json {
 				if err := checkOpen(cmd.OutOrStdout()); err != nil {

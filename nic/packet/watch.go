@@ -149,7 +149,7 @@ func (d *Device) refresh() {
 func (d *Device) follow() (up bool, mac inet.MAC, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	if d.closed || d.given {
 		return false, mac, false
 	}
 	link := d.current()

@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"strings"
 
 	"gorouter/dataplane"
 	"gorouter/dataplane/neigh"
 	"gorouter/fib"
 	"gorouter/internal/inet"
+	"gorouter/internal/infile"
 	"gorouter/nic/model"
 	"gorouter/pktgen"
 	"gorouter/rx"
@@ -145,13 +145,14 @@ type Stream struct {
 	DstFile string
 }
 
-// maxFile bounds what Load reads; a full routing table is well below.
-const maxFile = 256 << 20
+// maxFile bounds what Load reads. Each byte costs some fifty in memory; long
+// route lists have a file of their own, which is not bounded.
+const maxFile = 16 << 20
 
-// Load reads and checks a file. The error is an Errors list unless the file
-// cannot be read.
+// Load reads and checks a regular file, or what /dev/stdin or /dev/fd/N has open.
+// The error is an Errors list unless the file cannot be read.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -161,7 +162,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("configuration: %s is longer than %d MiB: is it the right file?", path, maxFile>>20)
+		return nil, fmt.Errorf("configuration: %s is longer than %d MiB (is it the right file? long lists of routes go into a routes_file)", path, maxFile>>20)
 	}
 	return Parse(path, data)
 }

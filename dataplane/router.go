@@ -46,6 +46,10 @@ type Config struct {
 	Options Options
 	Neigh   neigh.Options
 	IP      IPOptions // the zero value means the defaults
+	// OnPanic, if set, is called by a worker that panics before the program
+	// ends of it: to give back what the program has taken from the system. The
+	// other workers run on meanwhile, so it must not touch queues.
+	OnPanic func()
 }
 
 // Owners are the workers of one port's queues, by the queues' place in the
@@ -71,6 +75,7 @@ type Router struct {
 	ifaces atomic.Pointer[ifaceSet]
 	ifMu   sync.Mutex // writers of ifaces
 
+	onPanic  func()
 	stop     atomic.Bool
 	stopped  sync.Once
 	live     atomic.Int32 // workers that may still hand frames to others
@@ -106,6 +111,7 @@ func New(c Config) (*Router, error) {
 	r := &Router{
 		arena: c.Arena, fib: c.FIB, clk: c.Clock, log: c.Log, ports: c.Ports, workers: c.Workers,
 		neigh: neigh.New(c.FIB, c.Neigh), claims: claims{times: c.Neigh.Announce}, sleepMax: sleepMax,
+		onPanic: c.OnPanic,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -182,6 +182,13 @@ func (w *Worker) closeMail() {
 // run is the worker's goroutine.
 func (w *Worker) run(ready chan<- error) {
 	runtime.LockOSThread()
+	whole := false
+	defer func() {
+		// The panic goes on, with the stack where it began.
+		if !whole && w.r.onPanic != nil {
+			w.r.onPanic()
+		}
+	}()
 	// The thread is not unlocked when it was pinned: the runtime then ends
 	// it, and no other goroutine inherits the affinity.
 	if w.CPU >= 0 {
@@ -190,6 +197,7 @@ func (w *Worker) run(ready chan<- error) {
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			w.closeMail()
 			ready <- fmt.Errorf("worker %d: pin to cpu %d: %w (use cpu: auto)", w.id, w.CPU, err)
+			whole = true
 			return
 		}
 	} else {
@@ -208,6 +216,7 @@ func (w *Worker) run(ready chan<- error) {
 		}
 	}
 	w.finish()
+	whole = true
 }
 
 // drainTime is how long a stopping worker waits for its transmit rings.

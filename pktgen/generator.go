@@ -159,7 +159,7 @@ func (g *Generator) Due() int64 {
 func (g *Generator) Finish(now int64) {
 	for _, s := range g.src {
 		if s.done {
-			s.due(now)
+			s.due(max(now, s.last+1))
 		}
 	}
 	publish(g.src)

@@ -63,9 +63,9 @@ func newResult(s *Stream, c Counters) Result {
 }
 
 // String is the result in the two lines that users of the kernel's pktgen
-// know; d is the time slept, c the rest.
+// know, after the stream's name; d is the time slept, c the rest.
 func (r Result) String() string {
 	total, idle := time.Duration(r.Duration).Microseconds(), time.Duration(r.Idle).Microseconds()
-	return fmt.Sprintf("Result: OK: %d(c%d+d%d) usec, %d (%dbyte,0frags)\n  %.0fpps %.0fMb/sec (%.0fbps) errors: %d",
-		total, total-idle, idle, r.Sent, r.Size, r.PPS, r.BitsL2/1e6, r.BitsL2, r.Errors)
+	return fmt.Sprintf("stream %s: Result: OK: %d(c%d+d%d) usec, %d (%dbyte,0frags)\n  %.0fpps %.0fMb/sec (%.0fbps) errors: %d",
+		r.Stream, total, total-idle, idle, r.Sent, r.Size, r.PPS, r.BitsL2/1e6, r.BitsL2, r.Errors)
 }

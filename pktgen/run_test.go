@@ -127,3 +127,21 @@ func TestPortWithoutLink(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A stream that one round sends takes the time of sending it.
+func TestShortStreamTakesTime(t *testing.T) {
+	cache := newCache(t, skb.Options{Buffers: 1024})
+	w := newWire(t, cache, 255)
+	s := testStream(func(s *Stream) { s.Count = 100; s.Rate = 0 })
+	rep, err := Port(context.Background(), PortConfig{Streams: []*Stream{s}, Port: testPort(w), Cache: cache, Clock: clock.Machine()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := rep.Streams[0]; r.Sent != 100 || r.Duration <= 0 || r.PPS <= 0 || !r.Done {
+		t.Errorf("%+v", r)
+	}
+	b, err := json.Marshal(rep.Totals)
+	if err != nil || string(b) != strings.ToLower(string(b)) {
+		t.Errorf("%v: %s", err, b)
+	}
+}

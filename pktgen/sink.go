@@ -26,13 +26,13 @@ type SinkConfig struct {
 
 // SinkTotals counts everything that a sink was given.
 type SinkTotals struct {
-	Packets uint64
-	Bytes   uint64
-	Streams uint64 // frames of streams
-	ARP     uint64
-	Other   uint64 // anything else: no generator's mark, fragments, other protocols
-	Unknown uint64 // of streams that were not described, beyond those that fit
-	Damaged uint64 // with Verify: wrong checksum or length
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`   // without FCS
+	Streams uint64 `json:"streams"` // frames of streams
+	ARP     uint64 `json:"arp"`
+	Other   uint64 `json:"other"`   // anything else: no generator's mark, fragments, other protocols
+	Unknown uint64 `json:"unknown"` // of streams that were not described, beyond those that fit
+	Damaged uint64 `json:"damaged"` // with Verify: wrong checksum or length
 }
 
 // maxUndescribed is how many streams that nobody described a sink follows.

@@ -30,6 +30,7 @@ type source struct {
 	page   *stat.Page[Counters]
 
 	built uint64 // frames, clones included
+	last  int64  // when the newest was built
 	count uint64 // 0 = no end
 	copy  int    // sends of the present frame that are left
 	done  bool
@@ -66,7 +67,9 @@ func newSources(streams []*Stream, mac, peer inet.MAC) ([]*source, error) {
 func (s *source) due(now int64) int {
 	live := &s.page.Live
 	if s.done {
-		if live.Finished == 0 {
+		// Not at the moment the last one was built: sending takes time, and
+		// a stream that one round sends would have taken none.
+		if live.Finished == 0 && now > s.last {
 			// The last frame takes its time too: a paced stream lasts until the
 			// one after it would be due.
 			live.Finished = 1
@@ -96,6 +99,7 @@ func (s *source) take(now int64) (b []byte, fresh bool) {
 	}
 	s.copy--
 	s.built++
+	s.last = now
 	s.pace.advance(1)
 	s.done = s.built == s.count
 	return s.frame.b, fresh

@@ -27,7 +27,7 @@ var OptionTable = option.Table[Options]{
 		Help: "buffers that a worker's cache exchanges with the shared list at once",
 		Int:  func(o *Options) *int { return &o.CacheSize }},
 	{Name: "huge_pages", DefBool: true,
-		Help: "try 2 MiB pages; without them ordinary pages are used and said so",
+		Help: "try 2 MiB pages; without them ordinary pages are used, as -v says",
 		Bool: func(o *Options) *bool { return &o.HugePages }},
 }
 

@@ -38,6 +38,8 @@ type box struct {
 	stop    chan struct{}
 	stopped chan struct{}
 	running bool
+
+	began, ended int64 // what the counters cover, by clk
 }
 
 // station is a generator and sink at the far end of a port's cable.
@@ -101,6 +103,7 @@ func (b *box) open() error {
 	b.router, err = dataplane.New(dataplane.Config{
 		Arena: b.arena, FIB: b.fib, Clock: b.clk, Log: b.log, Ports: b.ports,
 		Workers: b.workers, Assign: b.assign, Weights: weights, Options: cfg.Poll, IP: cfg.IP, Neigh: cfg.Neigh,
+		OnPanic: b.giveBack,
 	})
 	if err != nil {
 		return err
@@ -142,6 +145,7 @@ func (b *box) configure() error {
 
 // start lets frames flow.
 func (b *box) start() error {
+	b.began = b.clk.Now()
 	for _, p := range b.ports {
 		if err := p.Device.Start(); err != nil {
 			return fmt.Errorf("start port %s: %w", p.Name, err)
@@ -160,6 +164,7 @@ func (b *box) start() error {
 // housekeep does the router's timed work outside the workers.
 func (b *box) housekeep() {
 	defer close(b.stopped)
+	defer b.onPanic()()
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -180,37 +185,70 @@ func (b *box) halt() {
 	}
 	if b.running {
 		b.running = false
-		b.settle()
+		ended, moved := b.settle()
 		close(b.stop)
 		<-b.stopped
 		b.router.Stop()
+		if b.ended = b.clk.Now(); b.moved() == moved && ended != 0 {
+			b.ended = ended // nothing more came while it was waited for that
+		}
+		b.lookAgain()
 		for _, st := range b.stations {
 			st.Publish()
 		}
 	}
 }
 
+// covered is the time that the counters of a halted box cover.
+func (b *box) covered() time.Duration { return time.Duration(b.ended - b.began) }
+
+// lookAgain has the devices take over what their chips have counted, which
+// they do but once a second. The workers must have stopped.
+func (b *box) lookAgain() {
+	for _, p := range b.ports {
+		if d, ok := p.Device.(interface{ CheckLink() error }); ok {
+			if err := d.CheckLink(); err != nil {
+				b.log.Warn("the device's statistics are not the last", "port", p.Name, "error", err)
+			}
+		}
+	}
+}
+
+// moved is the number of frames that have come in and gone out.
+func (b *box) moved() uint64 {
+	n := uint64(0)
+	for _, p := range b.ports {
+		for _, q := range p.Rx {
+			n += q.Counters().Read().Packets
+		}
+		for _, q := range p.Tx {
+			n += q.Counters().Read().Packets
+		}
+	}
+	return n
+}
+
 // settle ends the generated streams and waits, for a moment, until their
-// frames have crossed the router, so that a report counts them all.
-func (b *box) settle() {
+// frames have crossed the router, so that a report counts them all. It returns
+// when the last was seen to move, 0 if it did not wait, and how many had moved
+// by then.
+func (b *box) settle() (at int64, moved uint64) {
 	if len(b.stations) == 0 {
-		return
+		return 0, 0
 	}
 	for _, st := range b.stations {
 		st.Quiet()
 	}
-	for last, same, i := uint64(0), 0, 0; same < 3 && i < 50; i++ {
+	at, moved = b.clk.Now(), b.moved()
+	for same, i := 0, 0; same < 3 && i < 50; i++ {
 		time.Sleep(10 * time.Millisecond)
-		n := uint64(0)
-		for _, p := range b.ports {
-			n += p.Rx[0].Counters().Read().Packets + p.Tx[0].Counters().Read().Packets
-		}
-		if n == last {
+		if n := b.moved(); n == moved {
 			same++
 		} else {
-			last, same = n, 0
+			at, moved, same = b.clk.Now(), n, 0
 		}
 	}
+	return at, moved
 }
 
 // close ends everything; it is idempotent.
@@ -227,10 +265,11 @@ func (b *box) close() error {
 // failure is the first breach or failure of a software chip, nil while all is
 // well.
 func (b *box) failure() error {
-	for _, p := range b.ports {
-		if c := b.chips[p.Name]; c != nil {
+	for i := range b.cfg.Ports {
+		name := b.cfg.Ports[i].Name // not every port need be open
+		if c := b.chips[name]; c != nil {
 			if err := c.Err(); err != nil {
-				return fmt.Errorf("port %s: %w", p.Name, err)
+				return fmt.Errorf("port %s: %w", name, err)
 			}
 		}
 	}

@@ -5,9 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
+	"strings"
 	"testing"
 
 	"gorouter/config"
+	"gorouter/dataplane/neigh"
+	"gorouter/pktgen"
 	"gorouter/skb"
 )
 
@@ -48,4 +52,46 @@ func TestDropReferenceIsCurrent(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", i.Name, i.Severity, i.Help)
 	}
 	generated(t, "../../docs/drops.md", b.Bytes())
+}
+
+// The README shows what the program says to a mistake.
+func TestReadmeErrorIsCurrent(t *testing.T) {
+	text := strings.Repeat("#\n", 20) + "ports:\n  left:\n    driver: model\n    adresses: [192.0.2.1/24]\n"
+	_, err := config.Parse("router.yaml", []byte(text))
+	readme, rerr := os.ReadFile("../../README.md")
+	if err == nil || rerr != nil || !bytes.Contains(readme, []byte("\n"+err.Error()+"\n")) {
+		t.Errorf("the README lacks %q (%v)", err, rerr)
+	}
+}
+
+// Every field of the two JSON reports is described.
+func TestReportFieldsAreDescribed(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(reflect.Type)
+	walk = func(r reflect.Type) {
+		switch r.Kind() {
+		case reflect.Slice, reflect.Map, reflect.Pointer:
+			walk(r.Elem())
+		case reflect.Struct:
+			if r == reflect.TypeFor[neigh.Stats]() {
+				return // described as a whole
+			}
+			for i := range r.NumField() {
+				f := r.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if !f.IsExported() || name == "-" {
+					continue
+				}
+				if name == "" || !bytes.Contains(doc, []byte("`"+name+"`")) {
+					t.Errorf("docs/report.md lacks %q, the field %s of %s", name, f.Name, r)
+				}
+				walk(f.Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[report]())
+	walk(reflect.TypeFor[pktgen.Report]())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -107,16 +108,13 @@ func (b *box) generate(cmd *cobra.Command, streams []*pktgen.Stream, d time.Dura
 		Streams: streams, Port: p, Cache: b.workers[c.Worker].Cache(), Clock: b.clk, Peer: peer, Duration: d,
 		Holders: []skb.Holder{p.Rx[0], p.Tx[0]},
 	})
-	if err == nil {
-		err = b.failure()
-	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.failure())
 	}
 	// What the far end of a cable counted says more than what came back.
 	for _, st := range b.stations {
 		st.Publish()
-		rep.Sink = st.Sink().Results()
+		rep.Sink, rep.Totals = st.Sink().Results(), st.Sink().Totals()
 		for k := range rep.Sink {
 			for _, s := range rep.Streams {
 				if s.Stream == rep.Sink[k].Stream {
@@ -125,5 +123,5 @@ func (b *box) generate(cmd *cobra.Command, streams []*pktgen.Stream, d time.Dura
 			}
 		}
 	}
-	return &rep, nil
+	return &rep, b.failure()
 }

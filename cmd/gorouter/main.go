@@ -13,16 +13,42 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
-	if err := root().ExecuteContext(ctx); err != nil {
-		var said saidError
-		if !errors.As(err, &said) {
-			fmt.Fprintf(os.Stderr, "gorouter: %v\n", err)
-		}
+	// A reader of our output that goes away must not end the program at once:
+	// interfaces have to be given back first. Writing fails instead.
+	signal.Ignore(syscall.SIGPIPE)
+	if !execute(ctx, os.Args[1:], newOutput(os.Stdout), os.Stderr) {
 		stop()
 		os.Exit(1)
 	}
+}
+
+// endings are the signals that end the program in good order. nohup has a
+// program ignore SIGHUP, and that stays so.
+func endings() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// execute runs one command line and says what went wrong, unless it went well.
+func execute(ctx context.Context, args []string, out *output, errs *os.File) bool {
+	c := root()
+	c.SetArgs(args)
+	c.SetOut(out)
+	c.SetErr(errs)
+	err := c.ExecuteContext(ctx)
+	if failed := out.failed(); failed != nil && !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	var said saidError
+	if err != nil && !errors.As(err, &said) {
+		fmt.Fprintf(errs, "gorouter: %v\n", err)
+	}
+	return err == nil
 }
 
 // saidError is an error that the user has already been told.

@@ -1,11 +1,15 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"gorouter/pktgen"
 )
 
 func pktgenCommand() *cobra.Command {
@@ -21,6 +25,14 @@ routing. On a software port the far end of the cable counts; on a kernel
 interface frames that come back are counted.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if duration < 0 {
+				return fmt.Errorf("--duration is %v, expected a positive time such as 10s, or 0 for no end", duration)
+			}
+			if asJSON {
+				if err := checkOpen(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
 			cfg, err := load(cmd, file)
 			if err != nil {
 				return err
@@ -34,29 +46,17 @@ interface frames that come back are counted.`,
 			if err != nil {
 				return err
 			}
+			defer b.onPanic()()
 			rep, err := b.generate(cmd, streams, duration)
-			if closeErr := b.close(); err == nil {
-				err = closeErr
-			}
-			if err != nil {
+			err = errors.Join(err, b.close())
+			// What went wrong at the end does not take away what was measured.
+			switch {
+			case rep == nil:
 				return err
+			case asJSON:
+				return errors.Join(err, printJSON(cmd.OutOrStdout(), rep))
 			}
-			if asJSON {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(rep)
-			}
-			w := cmd.OutOrStdout()
-			for _, s := range rep.Streams {
-				fmt.Fprintln(w, s)
-			}
-			for _, s := range rep.Sink {
-				fmt.Fprintf(w, "received %s: %d frames, lost %d, duplicated %d, reordered %d\n", s.Stream, s.Packets, s.Lost, s.Duplicates, s.Reordered)
-			}
-			if len(b.chips) > 0 {
-				fmt.Fprintln(w, "rates include the emulated device (software 8254x)")
-			}
-			return nil
+			return errors.Join(err, printGenerated(cmd.OutOrStdout(), rep, len(b.chips) > 0))
 		},
 	}
 	f := c.Flags()
@@ -66,4 +66,28 @@ interface frames that come back are counted.`,
 	f.BoolVar(&asJSON, "json", false, "print one JSON object at the end")
 	f.BoolVarP(&verbose, "verbose", "v", false, "log in detail")
 	return c
+}
+
+// printGenerated writes what was sent and what came in, for people. Nothing
+// need come back to a port, so a stream of which nothing did is not called lost.
+func printGenerated(out io.Writer, rep *pktgen.Report, emulated bool) error {
+	var s strings.Builder
+	for _, r := range rep.Streams {
+		fmt.Fprintln(&s, r)
+	}
+	back := false
+	for _, r := range rep.Sink {
+		if r.Packets > 0 || emulated {
+			back = true
+			fmt.Fprintf(&s, "received %s: %d frames, lost %d, duplicated %d, reordered %d\n", r.Stream, r.Packets, r.Lost, r.Duplicates, r.Reordered)
+		}
+	}
+	if !back {
+		s.WriteString("received: no frame of the streams came back\n")
+	}
+	if emulated {
+		s.WriteString("rates include the emulated device (software 8254x)\n")
+	}
+	_, err := io.WriteString(out, s.String())
+	return err
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,23 +35,54 @@ for a tutorial and "gorouter check -c FILE" for the effective configuration.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       versionText(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.json {
+				if err := checkOpen(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
 			cfg, err := load(cmd, file)
 			if err != nil {
 				return err
 			}
-			o.out, o.log = cmd.OutOrStdout(), logger(cmd.ErrOrStderr(), o.verbose)
+			o.out, o.gone, o.log = cmd.OutOrStdout(), reader(cmd.OutOrStdout()), logger(cmd.ErrOrStderr(), o.verbose)
 			return run(cmd.Context(), cfg, o)
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&file, "config", "c", "", "configuration `FILE` (required)")
 	f.DurationVar(&o.duration, "duration", 0, "stop after this `TIME`; 0 runs until interrupted")
-	f.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two updates of the table or summary")
+	f.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two updates of the table or summary, at least 100ms")
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end on standard output, and nothing else there")
 	f.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile for go tool pprof to `FILE`")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log in detail")
 	c.AddCommand(checkCommand(), versionCommand(), pktgenCommand())
+	c.SetVersionTemplate(versionLine())
+	c.InitDefaultHelpCmd()
+	c.InitDefaultCompletionCmd()
+	for _, sub := range c.Commands() {
+		if sub.Name() == "completion" {
+			sub.Args = cobra.ArbitraryArgs
+			sub.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return fmt.Errorf("no completion for %q (there is bash, zsh, fish and powershell)", args[0])
+				}
+				return cmd.Help()
+			}
+		}
+		if sub.Name() == "help" {
+			help := sub.Run
+			sub.Run = nil
+			sub.RunE = func(cmd *cobra.Command, args []string) error {
+				if to, _, err := c.Find(args); err != nil || to == c && len(args) > 0 {
+					return fmt.Errorf("no help on %q (see gorouter --help)", strings.Join(args, " "))
+				}
+				help(cmd, args)
+				return nil
+			}
+		}
+	}
 	return c
 }
 
@@ -59,7 +92,7 @@ func load(cmd *cobra.Command, file string) (*config.Config, error) {
 	if file == "" {
 		return nil, errors.New("no configuration given (use -c FILE, for example -c router.yaml)")
 	}
-	cfg, err := config.Load(file)
+	cfg, err := loadUntil(cmd.Context(), file)
 	if err == nil {
 		return cfg, nil
 	}
@@ -73,6 +106,26 @@ func load(cmd *cobra.Command, file string) (*config.Config, error) {
 		return nil, saidError{err}
 	}
 	return nil, err
+}
+
+// loadUntil is config.Load that ends with ctx: a huge file or a slow file
+// system is left to the end of the program, which is near then.
+func loadUntil(ctx context.Context, file string) (*config.Config, error) {
+	type result struct {
+		cfg *config.Config
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		cfg, err := config.Load(file)
+		done <- result{cfg, err}
+	}()
+	select {
+	case r := <-done:
+		return r.cfg, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("interrupted while reading %s", file)
+	}
 }
 
 func count(n int, what string) string {
@@ -97,6 +150,9 @@ func checkCommand() *cobra.Command {
 		Short: "Check a configuration and print what it means with all defaults",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOpen(cmd.OutOrStdout()); err != nil {
+				return err
+			}
 			cfg, err := load(cmd, file)
 			if err != nil {
 				return err
@@ -114,10 +170,17 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gorouter %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if err := checkOpen(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("gorouter %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func versionText() string {

@@ -8,9 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/pprof"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -24,45 +24,53 @@ type runOptions struct {
 	verbose  bool
 	profile  string
 	out      io.Writer
+	gone     <-chan struct{} // closed when nobody reads out any more
 	log      *slog.Logger
 }
 
+// minInterval is the shortest time between two updates; what is shown faster
+// nobody can read, and reading the counters costs the workers.
+const minInterval = 100 * time.Millisecond
+
 // run is the router from opening to the last line of its report.
 func run(ctx context.Context, cfg *config.Config, o runOptions) error {
-	if o.interval <= 0 {
-		return fmt.Errorf("--interval is %v, expected a positive time such as 1s", o.interval)
+	if o.interval < minInterval {
+		return fmt.Errorf("--interval is %v, expected at least %v", o.interval, minInterval)
 	}
 	if o.duration < 0 {
 		return fmt.Errorf("--duration is %v, expected a positive time such as 10s, or 0 for no end", o.duration)
 	}
-	if o.profile != "" {
-		f, err := os.Create(o.profile)
-		if err != nil {
-			return fmt.Errorf("--cpuprofile: %w", err)
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return fmt.Errorf("--cpuprofile: %w", err)
-		}
-		defer pprof.StopCPUProfile()
+	profile, err := startProfile(o.profile)
+	if err != nil {
+		return err
 	}
+	return errors.Join(route(ctx, cfg, o), profile.stop())
+}
+
+// route is run without the profile.
+func route(ctx context.Context, cfg *config.Config, o runOptions) error {
 	b, err := openBox(cfg, o.log)
 	if err != nil {
 		return err
 	}
+	defer b.onPanic()()
 	rep, err := drive(ctx, b, o)
-	if closeErr := b.close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	err = errors.Join(err, b.close())
+	// What went wrong at the end does not take away what was measured.
+	if rep == nil {
 		return err
 	}
 	if o.json {
-		e := json.NewEncoder(o.out)
-		e.SetIndent("", "  ")
-		return e.Encode(rep)
+		return errors.Join(err, printJSON(o.out, rep))
 	}
-	return rep.print(o.out)
+	return errors.Join(err, rep.print(o.out))
+}
+
+// printJSON writes the one object of --json.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // drive starts the box, shows what happens until it is time to stop, and
@@ -71,7 +79,6 @@ func drive(ctx context.Context, b *box, o runOptions) (*report, error) {
 	if err := b.start(); err != nil {
 		return nil, err
 	}
-	start := b.clk.Now()
 	for _, p := range b.ports {
 		o.log.Info("port", "name", p.Name, "driver", p.Device.Driver(), "mac", p.MAC(), "mtu", p.MTU, "up", p.Up())
 	}
@@ -91,6 +98,8 @@ loop:
 		select {
 		case <-ctx.Done():
 			break loop
+		case <-o.gone:
+			break loop
 		case <-end:
 			break loop
 		case <-tick.C:
@@ -100,13 +109,12 @@ loop:
 			}
 		}
 	}
-	took := b.clk.Now() - start
 	b.halt()
 	show.end()
 	if failure == nil {
 		failure = b.failure()
 	}
-	rep := newReport(b, time.Duration(took))
+	rep := newReport(b, b.covered())
 	census, err := b.arena.Audit(b.holders()...)
 	rep.buffers(census)
 	if err != nil {
@@ -122,7 +130,7 @@ type display struct {
 	b     *box
 	w     io.Writer
 	table bool
-	lines int // of the table on the screen
+	shown string // the table on the screen
 	last  *report
 	at    int64
 }
@@ -132,7 +140,7 @@ func newDisplay(o runOptions, b *box) *display {
 	if o.json {
 		d.w = os.Stderr
 	}
-	if f, ok := d.w.(*os.File); ok {
+	if f := file(d.w); f != nil {
 		d.table = term.IsTerminal(int(f.Fd()))
 	}
 	return d
@@ -147,19 +155,30 @@ func (d *display) update() {
 		fmt.Fprintln(d.w, delta.line())
 		return
 	}
-	text, n := delta.table(rep)
-	text = cut(text, d.width())
-	if d.lines > 0 {
+	text, _ := delta.table(rep)
+	width := d.width()
+	text = cut(text, width)
+	if d.shown != "" {
 		// Back over the old table, then clear to the end of the screen.
-		fmt.Fprintf(d.w, "\x1b[%dA\x1b[J", d.lines)
+		fmt.Fprintf(d.w, "\x1b[%dA\x1b[J", rows(d.shown, width))
 	}
 	fmt.Fprint(d.w, text)
-	d.lines = n
+	d.shown = text
+}
+
+// rows is how many rows lines take on a terminal of that width. One that was
+// made narrower after they were written has wrapped them.
+func rows(text string, width int) int {
+	n := 0
+	for l := range strings.Lines(text) {
+		n += max(1, (utf8.RuneCountInString(strings.TrimSuffix(l, "\n"))+width-1)/width)
+	}
+	return n
 }
 
 // width is the terminal's in characters.
 func (d *display) width() int {
-	if f, ok := d.w.(*os.File); ok {
+	if f := file(d.w); f != nil {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return w
 		}
@@ -180,7 +199,7 @@ func cut(text string, width int) string {
 }
 
 func (d *display) end() {
-	if d.lines > 0 {
+	if d.shown != "" {
 		fmt.Fprintln(d.w)
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
+
+	"gorouter/internal/infile"
 )
 
 // Route is one line of a list.
@@ -45,7 +46,7 @@ const maxLine = 4096
 
 // ReadFile reads the list in a file, see Read. Errors name the file.
 func ReadFile(name string, o Options, each func(Route) error) (int, error) {
-	f, err := os.Open(name)
+	f, err := infile.Open(name)
 	if err != nil {
 		return 0, fmt.Errorf("read routes: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -139,4 +140,14 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestNamedPipeIsRefused(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(pipe, Options{}, func(Route) error { return nil }); err == nil || !strings.Contains(err.Error(), "a named pipe") {
+		t.Error(err)
+	}
 }

@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"gorouter/internal/infile"
 	"gorouter/rx"
 )
 
@@ -27,7 +27,7 @@ const linkEthernet = 1
 // either byte order, or pcapng; both also compressed by gzip. Every interface
 // in it must be Ethernet. The errors name the file and the remedy.
 func Load(path string) ([]rx.PcapFrame, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("capture file %s does not exist: give the path of a pcap or pcapng file, relative to the working directory", path)

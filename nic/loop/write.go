@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"gorouter/internal/infile"
 )
 
 const (
@@ -31,6 +33,9 @@ type writer struct {
 
 // create makes the file, or empties it, and writes its header.
 func create(path string) (*writer, error) {
+	if err := infile.CanWrite(path); err != nil {
+		return nil, fmt.Errorf("capture output: %w", err)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("capture output: %w", err)

@@ -38,6 +38,29 @@ func TestOffloadsAreOffAndRestored(t *testing.T) {
 	}
 }
 
+// The last act before a panic ends the program: the interface is as it was,
+// though the port is open, and stays so when the link changes.
+func TestGiveBackLeavesTheQueues(t *testing.T) {
+	r := newCable(t)
+	r.here.SetFeatures(hereDev, map[string]bool{"rx-gro": true})
+	before := r.here.Features(hereDev)
+	r.open()
+	d := r.port.Device.(*Device)
+	for range 2 {
+		if err := d.GiveBack(); err != nil {
+			t.Error(err)
+		}
+	}
+	d.refresh() // as the watcher does
+	if after := r.here.Features(hereDev); !cmp.Equal(before, after) {
+		t.Error(cmp.Diff(before, after))
+	}
+	var b skb.Batch
+	r.rxq().Poll(&b, 64, 0)
+	r.cache.FreeBatch(b.Handles())
+	r.close()
+}
+
 func TestInterfaceThatWasDownIsDownAgain(t *testing.T) {
 	r := newCable(t)
 	r.here.Down(hereDev)

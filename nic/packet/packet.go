@@ -90,6 +90,7 @@ type Device struct {
 	opening  bool // inside Open
 	started  bool
 	closed   bool
+	given    bool   // back for good
 	changes  uint64 // link events that changed something
 	missed   uint64 // PACKET_STATISTICS is cleared by reading it
 	received uint64
@@ -274,6 +275,22 @@ func (d *Device) Close() error {
 		d.port.SetUp(false)
 	}
 	return first
+}
+
+// GiveBack undoes what Open changed on the interface and leaves the rest as it
+// is: the last act of a program that ends of a panic, whose workers still use
+// the queues. Safe for concurrent use; Close frees the rest.
+func (d *Device) GiveBack() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.given = true // the watcher does not attach it again
+	if d.on == nil {
+		return nil
+	}
+	if err := d.detach(); err != nil {
+		return fmt.Errorf("port %s: %w", d.cfg.Name, err)
+	}
+	return nil
 }
 
 // Stats implements port.Device: rx_missed are frames for which no slot was

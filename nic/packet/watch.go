@@ -153,7 +153,7 @@ func (d *Device) refresh() {
 func (d *Device) follow() (up bool, mac inet.MAC, mtu int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	if d.closed || d.given {
 		return false, mac, 0, false
 	}
 	link := d.current()

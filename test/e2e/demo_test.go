@@ -129,8 +129,8 @@ func TestDemoVariants(t *testing.T) {
 }
 
 func TestInterruptEndsWithAReport(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := exec.Command(netlab.Binary(t), "-c", "../../router.yaml", "--interval", "50ms")
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		cmd := exec.Command(netlab.Binary(t), "-c", "../../router.yaml", "--interval", "100ms")
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
@@ -172,6 +172,10 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 		{"missing pcap", []string{"-c", write("d.yaml", "ports:\n  p0:\n    driver: pcap\n    file: nosuch.pcap\n")}, []string{"nosuch.pcap"}},
 		{"bad duration", []string{"-c", "../../router.yaml", "--duration", "-1s"}, []string{"--duration", "-1s"}},
 		{"unknown flag", []string{"--wieght", "3"}, []string{"--wieght"}},
+		{"interval too short", []string{"-c", "../../router.yaml", "--interval", "1ns"}, []string{"--interval", "1ns", "100ms"}},
+		{"negative duration of pktgen", []string{"pktgen", "-c", "../../router.yaml", "--port", "left", "--duration", "-1s"}, []string{"--duration", "-1s"}},
+		{"unknown shell", []string{"completion", "tcsh"}, []string{"tcsh", "bash"}},
+		{"unknown topic", []string{"help", "nosuch"}, []string{"nosuch"}},
 		{"unknown command", []string{"chek"}, []string{"chek"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,6 +206,9 @@ func TestOtherCommands(t *testing.T) {
 	if err != nil || !strings.HasPrefix(out, "gorouter ") {
 		t.Errorf("version: %v %s", err, out)
 	}
+	if flag, _, err := gorouter(t, "--version"); err != nil || flag != out {
+		t.Errorf("--version: %v %q, want %q", err, flag, out)
+	}
 	eff, _, err := gorouter(t, "check", "-c", "../../router.yaml")
 	if err != nil || !strings.Contains(eff, "replenish: 16") {
 		t.Errorf("check: %v\n%s", err, eff)
@@ -225,13 +232,14 @@ func TestPktgenOnASoftwarePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, clone := range []string{"0", "1000"} {
+	for _, c := range [][2]string{{"0", "left"}, {"1000", "left"}, {"0", "right"}} {
+		clone, port := c[0], c[1]
 		text := strings.ReplaceAll(string(demo), "size: 60", "size: 60\n      count: 20000\n      clone: "+clone)
 		file := filepath.Join(t.TempDir(), "router.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stdout, stderr, err := gorouter(t, "pktgen", "-c", file, "--port", "left", "--json")
+		stdout, stderr, err := gorouter(t, "pktgen", "-c", file, "--port", port, "--json")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
@@ -239,11 +247,12 @@ func TestPktgenOnASoftwarePort(t *testing.T) {
 			Streams []struct{ Sent uint64 }
 			Sink    []struct{ Packets, Lost uint64 }
 			Buffers map[string]int
+			Totals  struct{ Packets uint64 } `json:"sink_totals"`
 		}
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 			t.Fatalf("%v\n%s", err, stdout)
 		}
-		if len(r.Streams) != 1 || r.Streams[0].Sent != 20000 || len(r.Sink) == 0 || r.Sink[0].Packets != 20000 {
+		if len(r.Streams) != 1 || r.Streams[0].Sent != 20000 || len(r.Sink) == 0 || r.Sink[0].Packets != 20000 || r.Totals.Packets != 20000 {
 			t.Errorf("clone %s: %s", clone, stdout)
 		}
 	}

@@ -32,6 +32,7 @@ type box struct {
 
 	chips    map[string]*model.Chip  // software chips by port
 	cables   map[string]*model.Cable // software cables by the port that steps them
+	threads  []*model.Thread
 	stations []*station
 	undo     []func() error // to close what was opened, last first
 
@@ -187,31 +188,17 @@ func (b *box) halt() {
 		close(b.stop)
 		<-b.stopped
 		b.router.Stop()
+		for _, t := range b.threads {
+			t.Stop() // idempotent; publishing is for one goroutine
+		}
+		for _, p := range b.ports {
+			// Statistics are collected once a second; the report is due now.
+			if d, ok := p.Device.(interface{ CheckLink() error }); ok {
+				_ = d.CheckLink()
+			}
+		}
 		for _, st := range b.stations {
 			st.Publish()
-		}
-	}
-}
-
-// settle ends the generated streams and waits, for a moment, until their
-// frames have crossed the router, so that a report counts them all.
-func (b *box) settle() {
-	if len(b.stations) == 0 {
-		return
-	}
-	for _, st := range b.stations {
-		st.Quiet()
-	}
-	for last, same, i := uint64(0), 0, 0; same < 3 && i < 50; i++ {
-		time.Sleep(10 * time.Millisecond)
-		n := uint64(0)
-		for _, p := range b.ports {
-			n += p.Rx[0].Counters().Read().Packets + p.Tx[0].Counters().Read().Packets
-		}
-		if n == last {
-			same++
-		} else {
-			last, same = n, 0
 		}
 	}
 }

@@ -36,6 +36,7 @@ type report struct {
 	BusyNs     float64               `json:"busy_ns_per_frame"`
 	Emulated   bool                  `json:"rates_include_emulated_device"`
 	Streams    []streamReport        `json:"streams,omitempty"`
+	InFlight   map[string]uint64     `json:"in_flight,omitempty"` // generated frames still under way at the end, by place
 
 	names []string // of the ports, in order
 }
@@ -316,6 +317,9 @@ func (r *report) print(out io.Writer) error {
 	fmt.Fprintf(out, "buffers: %s\n", strings.Join(places, ", "))
 	for _, s := range r.Streams {
 		fmt.Fprintf(out, "stream %s: sent %d, received %d, lost %d\n", s.Name, s.Sent, s.Received, s.Lost)
+	}
+	if len(r.InFlight) > 0 {
+		fmt.Fprintf(out, "in flight at the end: %s\n", dropText(r.InFlight))
 	}
 	if r.Emulated {
 		_, err := fmt.Fprintf(out, "rates include the emulated device (software 8254x); the worker was busy %.0f ns a frame, device included unless it has its own thread\n", r.BusyNs)

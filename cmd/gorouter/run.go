@@ -109,6 +109,7 @@ loop:
 	rep := newReport(b, time.Duration(took))
 	census, err := b.arena.Audit(b.holders()...)
 	rep.buffers(census)
+	rep.InFlight = b.inFlight()
 	if err != nil {
 		err = fmt.Errorf("buffers are not conserved: %w", err)
 	}

@@ -2,8 +2,9 @@ package e1000
 
 import (
 	"errors"
-	"gorouter/port"
 	"math"
+
+	"gorouter/port"
 )
 
 // never is a time that does not come.

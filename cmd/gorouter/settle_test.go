@@ -38,7 +38,8 @@ func TestNoFrameVanishesAtTheEnd(t *testing.T) {
 						dropped += n
 					}
 				}
-				if left != 0 || lost != dropped {
+				// A frame made here, such as an announcement, may be dropped too.
+				if left != 0 || lost > dropped || dropped > lost+r.Originated {
 					t.Errorf("lost %d, drops %v, in flight %v", lost, r.Drops, missing)
 				}
 				if err := b.close(); err != nil {

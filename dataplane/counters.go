@@ -40,6 +40,7 @@ type counts struct {
 	Full, Short, Empty uint64 // polls by how much of the vector they filled
 	Turns, Rounds      uint64
 	Exhausted          uint64 // rounds that ended by budget or time limit
+	Stalled            uint64 // rounds that left off receiving, as another worker's ring was full
 	Taken              uint64 // frames taken off receive rings
 	Naps               uint64
 	Sleeps             uint64 // on event sources
@@ -74,6 +75,7 @@ type Polls struct {
 	Turns     uint64 `json:"turns"`
 	Rounds    uint64 `json:"rounds"`
 	Exhausted uint64 `json:"exhausted"` // rounds that ended by budget or time limit
+	Stalled   uint64 `json:"stalled"`   // rounds that left off receiving, as another worker's ring was full
 	Naps      uint64 `json:"naps"`
 	Sleeps    uint64 `json:"sleeps"`           // on the ports' event sources
 	Wakeups   uint64 `json:"wakeups"`          // sleeps ended by an event or by another goroutine
@@ -127,6 +129,7 @@ func (s *Stats) add(c *counts, stages *[numStages]stageCounts) {
 	s.Polls.Turns += c.Turns
 	s.Polls.Rounds += c.Rounds
 	s.Polls.Exhausted += c.Exhausted
+	s.Polls.Stalled += c.Stalled
 	s.Polls.Naps += c.Naps
 	s.Polls.Sleeps += c.Sleeps
 	s.Polls.Wakeups += c.Wakeups

@@ -22,8 +22,9 @@ type handoff struct {
 	head atomic.Uint32 // written by the consumer
 	_    [128]byte
 
-	from int     // id of the producer
-	to   *Worker // the consumer
+	waited atomic.Bool // the producer naps until there is room
+	from   *Worker     // the producer
+	to     *Worker     // the consumer
 }
 
 // push appends the batch's frames as far as there is room and returns how
@@ -39,6 +40,24 @@ func (h *handoff) push(hs []skb.Handle) int {
 	}
 	h.tail.Store(t + uint32(n))
 	return n
+}
+
+// room is how many frames can be pushed. Producer only.
+func (h *handoff) room() int {
+	t := h.tail.Load()
+	if handoffSize-int(t-h.seen) < skb.BatchSize {
+		h.seen = h.head.Load()
+	}
+	return handoffSize - int(t-h.seen)
+}
+
+// relieve wakes a producer that naps for want of room, once half of the ring
+// is free. Consumer only, after pop.
+func (h *handoff) relieve() {
+	if h.waited.Load() && h.len() <= handoffSize/2 {
+		h.waited.Store(false)
+		h.from.wake()
+	}
 }
 
 // pop takes up to len(dst) frames. Consumer only.

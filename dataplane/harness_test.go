@@ -37,6 +37,7 @@ type wire struct {
 	turns   int
 	repl    int
 	room    int  // frames the transmit side takes before it is full; 0 = no limit
+	full    bool // say that there is no room
 	discard bool // count what is sent, keep nothing
 	loop    bool // hand the same frames out again and again
 	pos     int
@@ -116,8 +117,18 @@ func (q wireTx) Flush() {
 }
 func (q wireTx) Tick(int64)   {}
 func (q wireTx) Reclaim() int { return 0 }
-func (q wireTx) Pending() int { return 0 }
-func (q wireTx) Room() int    { return 64 }
+func (q wireTx) Pending() int {
+	if q.full {
+		return 1
+	}
+	return 0
+}
+func (q wireTx) Room() int {
+	if q.full {
+		return 0
+	}
+	return 64
+}
 func (q wireTx) Send(b *skb.Batch, more bool) int {
 	q.tell("send", b.N, 0, more)
 	if !q.discard {

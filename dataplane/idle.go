@@ -27,6 +27,7 @@ const (
 type idler struct {
 	idle    int   // rounds in a row without work
 	pending int   // sleeps in a row that a port's unreported frames forbade
+	stalled bool  // the last round left frames on receive rings, for want of room at another worker
 	woken   bool  // out of a sleep by an event, and no round since
 	began   int64 // when the first round began
 	yielded int64 // when others were let run last
@@ -52,6 +53,9 @@ func (w *Worker) rest() {
 		if w.idle > 4 {
 			runtime.Gosched()
 		}
+	case w.stalled:
+		w.awaitRoom()
+		w.nap(w.idle - idleRounds)
 	case w.listening:
 		w.sleep()
 	default:
@@ -133,7 +137,7 @@ func (w *Worker) waiting() bool {
 			return true
 		}
 	}
-	return false
+	return w.stalled && !w.clogged()
 }
 
 // wake ends the worker's sleep or nap. The work must have been published. For

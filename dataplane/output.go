@@ -87,27 +87,69 @@ func (w *Worker) flushAll() {
 	w.open = w.open[:0]
 }
 
-// takeInbox sends what other workers handed over; it returns how many frames.
-func (w *Worker) takeInbox() int {
+// takeInbox sends what other workers handed over, of each as much as a receive
+// queue has in a turn; it returns how many frames. It takes them as far as the
+// transmit rings have room: what waits here stops the workers it comes from,
+// and is not lost. A first trip that must is taken in any case, so that a ring
+// which does not drain loses its own frames and holds nobody up for long.
+func (w *Worker) takeInbox(must bool) int {
 	total := 0
 	for _, k := range w.inbox {
-		for {
-			n := k.pop(w.in.H[:])
+		for left := w.opts.Weight; left > 0; {
+			if (!must || left < w.opts.Weight) && !w.roomy() {
+				break
+			}
+			n := k.pop(w.in.H[:min(left, skb.BatchSize)])
 			if n == 0 {
 				break
 			}
+			k.relieve()
+			left -= n
 			total += n
 			for _, h := range w.in.H[:n] {
 				w.emit(uint16(w.arena.Meta(h).Adj), h)
 			}
-			w.sendAll(n == skb.BatchSize)
-			if total >= handoffSize {
-				break
-			}
+			w.sendAll(true)
 		}
 	}
 	w.flushAll()
 	return total
+}
+
+// roomy reports whether every transmit queue of the worker takes a batch.
+func (w *Worker) roomy() bool {
+	for i := range w.outs {
+		o := &w.outs[i]
+		if o.tx == nil || o.tx.Room() >= skb.BatchSize {
+			continue
+		}
+		// A small ring has never more room than when it is empty.
+		if o.tx.Reclaim(); o.tx.Room() < skb.BatchSize && o.tx.Pending() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// clogged reports whether a ring to another worker could not take a batch.
+// Nothing is received then: frames wait in the receive rings, where the device
+// counts what it has to leave out, and not after all the work was done on them.
+func (w *Worker) clogged() bool {
+	for _, h := range w.hands {
+		if h.room() < skb.BatchSize {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitRoom has the owner of every ring that is full wake this worker.
+func (w *Worker) awaitRoom() {
+	for _, h := range w.hands {
+		if h.room() < skb.BatchSize {
+			h.waited.Store(true)
+		}
+	}
 }
 
 // drop frees a frame and counts it under its reason.

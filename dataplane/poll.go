@@ -53,17 +53,21 @@ func (w *Worker) Round() bool {
 		w.began = w.now
 	}
 	w.ifs = w.r.ifaces.Load()
-	for _, step := range w.steps {
-		step(w.now)
-	}
-	work := w.takeInbox() > 0
+	w.step(w.now)
+	work := w.takeInbox(true) > 0
 	budget := w.opts.Budget
 	deadline := w.now + int64(w.opts.Limit)
 	now := w.now
+	w.stalled = false
 	complete := 0 // queues that are done for this round, at the list's tail
 	for w.length > complete {
 		if budget <= 0 || now >= deadline {
 			c.Exhausted++
+			break
+		}
+		if w.clogged() {
+			w.stalled = true
+			c.Stalled++
 			break
 		}
 		q := w.delist()
@@ -77,6 +81,7 @@ func (w *Worker) Round() bool {
 		if used > 0 {
 			work = true
 			now = w.clk.Now()
+			w.takeInbox(false)
 		}
 		// A queue that used its whole weight goes behind the others. One
 		// that did not is complete: in spin and backoff it is looked at
@@ -107,7 +112,7 @@ func (w *Worker) Round() bool {
 func (w *Worker) turn(q *pollQueue, weight int) (used int, idle bool) {
 	c := &w.stats.Live
 	c.Turns++
-	for used < weight {
+	for used < weight && !(used > 0 && w.clogged()) {
 		v := min(w.opts.Vector, weight-used)
 		w.trips++
 		if w.timed = w.trips%timedEvery == 0; w.timed {

@@ -44,6 +44,7 @@ type Worker struct {
 	dirty  []uint16          // ports with frames in their output batch
 	open   []uint16          // ports owed a Flush
 	inbox  []*handoff        // from other workers
+	hands  []*handoff        // to other workers
 
 	ifs *ifaceSet
 	now int64 // the round's time
@@ -108,12 +109,13 @@ func (w *Worker) attach(r *Router, o Options) {
 // handoffFrom is the ring through which a worker hands frames to w.
 func (w *Worker) handoffFrom(from *Worker) *handoff {
 	for _, h := range w.inbox {
-		if h.from == from.id {
+		if h.from == from {
 			return h
 		}
 	}
-	h := &handoff{from: from.id, to: w}
+	h := &handoff{from: from, to: w}
 	w.inbox = append(w.inbox, h)
+	from.hands = append(from.hands, h)
 	return h
 }
 
@@ -219,6 +221,13 @@ func (w *Worker) run(ready chan<- error) {
 	whole = true
 }
 
+// step runs the devices that have no thread of their own.
+func (w *Worker) step(now int64) {
+	for _, step := range w.steps {
+		step(now)
+	}
+}
+
 // drainTime is how long a stopping worker waits for its transmit rings.
 const drainTime = 100 * time.Millisecond
 
@@ -232,19 +241,18 @@ func (w *Worker) finish() {
 	// Others hand frames over until their last round ends.
 	w.r.live.Add(-1)
 	for w.r.live.Load() > 0 {
-		if w.takeInbox() == 0 {
+		if w.takeInbox(true) == 0 {
 			runtime.Gosched()
 		}
 	}
-	for w.takeInbox() > 0 {
+	for w.takeInbox(true) > 0 {
+		w.step(w.clk.Now())
 	}
 	w.held.clear(func(h skb.Handle) { w.drop(h, skb.Shutdown) })
 	end := w.clk.Now() + int64(drainTime)
 	for pending := 1; pending > 0 && w.clk.Now() < end; {
 		now := w.clk.Now()
-		for _, step := range w.steps {
-			step(now)
-		}
+		w.step(now)
 		pending = 0
 		for i := range w.outs {
 			if q := w.outs[i].tx; q != nil {

@@ -115,32 +115,88 @@ func TestCrossingTrafficOfTwoWorkers(t *testing.T) {
 	}
 }
 
-func TestAFullHandoffIsCountedAndLosesNoBuffer(t *testing.T) {
+// What a slow worker has not taken yet stops the one that hands it over:
+// frames stay on the receive ring and none is lost inside.
+func TestAFullHandoffHoldsBackReceiving(t *testing.T) {
 	l := twoWorkers(t, nil)
-	const n = handoffSize + 100
+	const n = 3*handoffSize + 100
 	for i := range n {
 		l.wires[0].in = append(l.wires[0].in, numbered(t, "198.51.100.2", i))
 	}
 	for l.r.workers[0].Round() {
 	}
 	s := l.liveStats()
-	if s.Handed != handoffSize || s.Drops[skb.HandoffFull] != n-handoffSize {
-		t.Errorf("handed %d, drops %v", s.Handed, s.Drops.Map())
+	if s.Handed == 0 || s.Handed > handoffSize || s.Received != s.Handed || s.Drops.Total() != 0 || s.Polls.Stalled == 0 {
+		t.Errorf("received %d, handed %d of a ring of %d, stalled %d, drops %v", s.Received, s.Handed, handoffSize, s.Polls.Stalled, s.Drops.Map())
 	}
-	if err := checkConservation(l); err != nil {
-		t.Error(err)
+	if w := l.r.workers[0]; w.waiting() || !w.stalled {
+		t.Errorf("stalled %v, work %v; want it to wait for room", w.stalled, w.waiting())
+	}
+	l.r.workers[1].Round()
+	if !l.r.workers[0].waiting() {
+		t.Error("there is room, and the worker does not look again")
 	}
 	l.run()
 	got := ids(l.out(1))
-	if len(got) != handoffSize {
-		t.Fatalf("%d out", len(got))
+	if len(got) != n {
+		t.Fatalf("%d of %d out, drops %v", len(got), n, l.drops())
 	}
 	for i, id := range got {
 		if id != i {
 			t.Fatalf("packet %d at place %d", id, i)
 		}
 	}
+	if err := checkConservation(l); err != nil {
+		t.Error(err)
+	}
 	if err := checkStages(l); err != nil {
+		t.Error(err)
+	}
+}
+
+// Frames that were not received now come on top, such as those that waited for
+// a neighbour: what finds no room is counted, and its buffer comes back.
+func TestAFullHandoffIsCountedAndLosesNoBuffer(t *testing.T) {
+	l := twoWorkers(t, nil)
+	w := l.r.workers[0]
+	const n = handoffSize + 100
+	for range n {
+		h := w.cache.Alloc()
+		w.arena.Put(h, 60)
+		w.emit(1, h)
+	}
+	w.sendAll(false)
+	if c := &w.stats.Live; c.Handed != handoffSize || c.Drops[skb.HandoffFull] != n-handoffSize {
+		t.Errorf("handed %d, drops %v", c.Handed, c.Drops.Map())
+	}
+	l.run()
+	if got := len(l.out(1)); got != handoffSize {
+		t.Errorf("%d out", got)
+	}
+	if c, err := l.arena.Audit(l.r.Holders()...); err != nil || c.Places["worker 0"]+c.Places["worker 1"] != 0 {
+		t.Errorf("buffers %+v, %v", c, err)
+	}
+}
+
+// A transmit ring that is full makes handed-over frames wait, and what waits
+// is lost at the rate of one trip a round at most, so nobody waits for long.
+func TestAFullTransmitRingLosesOneTripARound(t *testing.T) {
+	l := twoWorkersOf(t, nil, func(k *Config) { k.Options.Weight = 256 })
+	l.wires[1].room, l.wires[1].full = 1, true
+	for i := range 500 {
+		l.wires[0].in = append(l.wires[0].in, numbered(t, "198.51.100.2", i))
+	}
+	for l.r.workers[0].Round() {
+	}
+	l.r.workers[1].Round()
+	if got := len(l.out(1)) + int(l.drops()["tx_ring_full"]); got != skb.BatchSize {
+		t.Errorf("%d frames left the ring in a round, want %d", got, skb.BatchSize)
+	}
+	l.run()
+	if n := l.r.workers[1].inbox[0].len(); n != 0 {
+		t.Errorf("%d frames wait for ever", n)
+	}
+	if err := checkConservation(l); err != nil {
 		t.Error(err)
 	}
 }

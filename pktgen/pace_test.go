@@ -44,34 +44,71 @@ func TestRateIsKept(t *testing.T) {
 	}
 }
 
-// Who sleeps catches up one burst only, and the rest counts as offered.
-func TestLateSenderCatchesUpOneBurst(t *testing.T) {
+// Who is late catches up with what has been due for 20 ms, at twice the rate;
+// the rest counts as offered.
+func TestLateSenderCatchesUpEvenly(t *testing.T) {
+	const us, ms = 1_000, 1_000_000
 	s := testStream(func(s *Stream) { s.Rate, s.Burst = 1_000_000, 8 })
 	st, err := NewStation(StationConfig{MAC: macA, Streams: []*Stream{s}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := func(now int64) (n int) {
-		for st.Next(now) != nil {
+	for _, c := range []struct {
+		at   int64
+		want int
+		why  string
+	}{
+		{0, 1, "at the start"},
+		{5 * us, 5, "after 5 us"},
+		{10_005 * us, 2000, "after 10 ms: twice what a look of 1 ms makes due"},
+		{10_105 * us, 200, "100 us later: twice what they made due"},
+		{10_106 * us, 8, "1 us later: a burst"},
+		{60_106 * us, 2000, "after 50 ms, of which 20 are not too old"},
+	} {
+		n := 0
+		for st.Next(c.at) != nil {
 			n++
 		}
-		return n
+		if n != c.want {
+			t.Errorf("%d frames %s, want %d", n, c.why, c.want)
+		}
 	}
-	if n := count(0); n != 1 {
-		t.Errorf("%d frames at the start, want 1", n)
-	}
-	if n := count(5_000); n != 5 {
-		t.Errorf("%d frames after 5 us, want 5", n)
-	}
-	if n := count(1_000_000); n != 8 {
-		t.Errorf("%d frames after a stall, want one burst of 8", n)
-	}
-	if n := count(1_002_000); n != 2 {
-		t.Errorf("%d frames 2 us later, want 2: the pace must go on", n)
+	for at := int64(60_106 * us); at < 100*ms; {
+		at += 50 * us
+		for st.Next(at) != nil {
+		}
 	}
 	st.Publish()
-	if r := st.Results()[0]; r.Sent != 16 || r.Offered != 1003 {
-		t.Errorf("sent %d, offered %d; want 16 and 1003", r.Sent, r.Offered)
+	r := st.Results()[0]
+	// Of all that became due by 60 106 us, what was neither sent by then nor
+	// of the last 20 ms was skipped.
+	if skipped := uint64(60_107 - 2214 - 20_000); r.Offered != r.Sent+skipped || r.Offered != 100_007 {
+		t.Errorf("sent %d, offered %d; want 100007 offered and %d of them skipped", r.Sent, r.Offered, skipped)
+	}
+}
+
+// Looks that are short of a burst's time apart, or many bursts, or with stalls
+// of a time slice now and then: the rate is kept.
+func TestLateSenderKeepsTheRate(t *testing.T) {
+	for _, rate := range []uint64{100_000, 500_000, 2_000_000} {
+		for _, gap := range []int64{7_000, 130_000, 900_000} {
+			p := pacer{rate: rate, burst: 32}
+			var now int64
+			var sent uint64
+			for i := 1; now < second; i++ {
+				for n := p.due(now); n > 0; n = p.due(now) {
+					p.sent(uint64(n))
+					sent += uint64(n)
+				}
+				now += gap
+				if i%int(40_000_000/gap) == 0 {
+					now += 15_000_000
+				}
+			}
+			if p.skipped != 0 || sent < rate*97/100 || sent > rate+1 {
+				t.Errorf("rate %d looked at every %d ns: %d sent, %d skipped", rate, gap, sent, p.skipped)
+			}
+		}
 	}
 }
 
@@ -107,21 +144,25 @@ func TestPacerIsExact(t *testing.T) {
 		start := rapid.Int64Range(0, 1<<50).Draw(rt, "start")
 		p := pacer{rate: rate, burst: burst}
 		now := start
-		var done uint64 // frames sent or skipped
+		var done uint64 // frames sent
 		for range 30 {
 			n := uint64(p.due(now))
 			passed := uint64(now - start)
 			// floor(k*second/rate) <= passed  <=>  k*second < (passed+1)*rate
 			want := (passed/second)*rate + ((passed%second+1)*rate-1)/second + 1
-			if got := n + p.skipped + done; got != want {
+			late := uint64(0)
+			if now >= p.next {
+				late = p.behind(now)
+			}
+			if got := late + p.skipped + done; got != want {
 				rt.Fatalf("after %d ns at %d/s: %d due or past, want %d", passed, rate, got, want)
 			}
-			if n > burst {
-				rt.Fatalf("%d due, burst %d", n, burst)
+			if n > burst || n > late || late > max(burst, rate/50) || n == 0 && late > 0 {
+				rt.Fatalf("%d due, burst %d, %d late", n, burst, late)
 			}
-			p.advance(n)
+			p.sent(n)
 			done += n
-			now += rapid.Int64Range(0, 1<<33).Draw(rt, "step")
+			now += 1 + rapid.Int64Range(0, 1<<33).Draw(rt, "step")
 		}
 	})
 }

@@ -37,7 +37,7 @@ type Result struct {
 	Offered  uint64  `json:"offered"`
 	Bytes    uint64  `json:"bytes"` // without FCS
 	Duration Seconds `json:"duration_s"`
-	Idle     Seconds `json:"idle_s"` // part of Duration that the sender slept
+	Idle     Seconds `json:"idle_s"` // part of Duration that the sender waited for the time of its next frame
 	PPS      float64 `json:"pps"`
 	// BitsL2 is bits per second of the frames without FCS, BitsL1 with the 24
 	// bytes that each costs on the wire beyond that.
@@ -63,7 +63,7 @@ func newResult(s *Stream, c Counters) Result {
 }
 
 // String is the result in the two lines that users of the kernel's pktgen
-// know, after the stream's name; d is the time slept, c the rest.
+// know, after the stream's name; d is the time waited, c the rest.
 func (r Result) String() string {
 	total, idle := time.Duration(r.Duration).Microseconds(), time.Duration(r.Idle).Microseconds()
 	return fmt.Sprintf("stream %s: Result: OK: %d(c%d+d%d) usec, %d (%dbyte,0frags)\n  %.0fpps %.0fMb/sec (%.0fbps) errors: %d",

@@ -147,7 +147,11 @@ func (r *Runner) Run(ctx context.Context) (Report, error) {
 			break
 		}
 		if r.round(now, true) == 0 {
-			r.idle.Add(r.rest(min(r.gen.Due(), end) - now))
+			wait := min(r.gen.Due(), end) - now
+			r.rest(wait)
+			if wait > 0 {
+				r.idle.Add(clk.Now() - now)
+			}
 		}
 	}
 	r.gen.Finish(clk.Now())
@@ -209,24 +213,20 @@ func (r *Runner) publish() {
 }
 
 // rest waits when there was nothing to do and wait nanoseconds are left until
-// there will be. It returns how long it slept.
-func (r *Runner) rest(wait int64) int64 {
+// there will be.
+func (r *Runner) rest(wait int64) {
 	const (
 		wake = 100_000 // a sleeping thread comes back this much late
 		nap  = 200_000
 	)
-	if r.cfg.Clock.IsVirtual() {
-		wait = min(max(wait, 1000), nap)
-		r.cfg.Clock.Sleep(time.Duration(wait))
-		return wait
-	}
-	if wait <= wake {
+	switch {
+	case r.cfg.Clock.IsVirtual():
+		r.cfg.Clock.Sleep(time.Duration(min(max(wait, 1000), nap)))
+	case wait <= wake:
 		runtime.Gosched()
-		return 0
+	default:
+		r.cfg.Clock.Sleep(time.Duration(min(wait-wake, nap)))
 	}
-	before := r.cfg.Clock.Now()
-	r.cfg.Clock.Sleep(time.Duration(min(wait-wake, nap)))
-	return r.cfg.Clock.Now() - before
 }
 
 // drain waits until the transmit ring is empty and nothing has arrived for the

@@ -74,6 +74,19 @@ func TestPortRunEndsByDuration(t *testing.T) {
 	}
 }
 
+// A pace whose gaps are too short to sleep leaves time to wait all the same.
+func TestIdleOfAFastPace(t *testing.T) {
+	cache := newCache(t, skb.Options{Buffers: 1024})
+	s := testStream(func(s *Stream) { s.Rate, s.Count = 20_000, 400 })
+	rep, err := Port(context.Background(), PortConfig{Streams: []*Stream{s}, Port: testPort(newWire(t, cache, 255)), Cache: cache, Clock: clock.Machine()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := rep.Streams[0]; r.Idle <= 0 || r.Idle > r.Duration {
+		t.Errorf("idle %v of %v", r.Idle, r.Duration)
+	}
+}
+
 // On the machine's clock, ended by its context, with a device that keeps some
 // buffers for good: the wait is bounded and the report says where they are.
 func TestPortRunEndsByContext(t *testing.T) {

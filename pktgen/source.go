@@ -100,7 +100,7 @@ func (s *source) take(now int64) (b []byte, fresh bool) {
 	s.copy--
 	s.built++
 	s.last = now
-	s.pace.advance(1)
+	s.pace.sent(1)
 	s.done = s.built == s.count
 	return s.frame.b, fresh
 }

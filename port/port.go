@@ -50,10 +50,15 @@ type Device interface {
 	// Close gives up the device and undoes what opening it changed. It is
 	// idempotent and implies Stop.
 	Close() error
-	// Stats is the device's own counters by name; nil where it has none.
+	// Stats is the device's own counters by name, RxMissed among them where it
+	// can tell; nil where it has none.
 	// Safe to call while the port runs.
 	Stats() map[string]uint64
 }
+
+// RxMissed is the name, in Device.Stats, of the frames that the device lost for
+// want of a free receive slot before the router saw them.
+const RxMissed = "rx_missed"
 
 // MAC is the port's Ethernet address. Safe for concurrent use.
 func (p *Port) MAC() inet.MAC {

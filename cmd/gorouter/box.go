@@ -32,6 +32,7 @@ type box struct {
 
 	chips    map[string]*model.Chip  // software chips by port
 	cables   map[string]*model.Cable // software cables by the port that steps them
+	threads  []*model.Thread
 	stations []*station
 	undo     []func() error // to close what was opened, last first
 
@@ -192,6 +193,9 @@ func (b *box) halt() {
 		if b.ended = b.clk.Now(); b.moved() == moved && ended != 0 {
 			b.ended = ended // nothing more came while it was waited for that
 		}
+		for _, t := range b.threads {
+			t.Stop() // idempotent; publishing is for one goroutine
+		}
 		b.lookAgain()
 		for _, st := range b.stations {
 			st.Publish()
@@ -226,29 +230,6 @@ func (b *box) moved() uint64 {
 		}
 	}
 	return n
-}
-
-// settle ends the generated streams and waits, for a moment, until their
-// frames have crossed the router, so that a report counts them all. It returns
-// when the last was seen to move, 0 if it did not wait, and how many had moved
-// by then.
-func (b *box) settle() (at int64, moved uint64) {
-	if len(b.stations) == 0 {
-		return 0, 0
-	}
-	for _, st := range b.stations {
-		st.Quiet()
-	}
-	at, moved = b.clk.Now(), b.moved()
-	for same, i := 0, 0; same < 3 && i < 50; i++ {
-		time.Sleep(10 * time.Millisecond)
-		if n := b.moved(); n == moved {
-			same++
-		} else {
-			at, moved, same = b.clk.Now(), n, 0
-		}
-	}
-	return at, moved
 }
 
 // close ends everything; it is idempotent.

@@ -182,6 +182,7 @@ func (b *box) drive(i int, chips []model.Stepper, cable *model.Cable) error {
 		if err != nil {
 			return err
 		}
+		b.threads = append(b.threads, t)
 		b.onClose(func() error { t.Stop(); return nil })
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"gorouter/dataplane"
 	"gorouter/dataplane/neigh"
 	"gorouter/pktgen"
+	"gorouter/port"
 	"gorouter/skb"
 )
 
@@ -35,6 +36,7 @@ type report struct {
 	BusyNs     float64               `json:"busy_ns_per_frame"`
 	Emulated   bool                  `json:"rates_include_emulated_device"`
 	Streams    []streamReport        `json:"streams,omitempty"`
+	InFlight   map[string]uint64     `json:"in_flight,omitempty"` // generated frames still under way at the end, by place
 
 	names []string // of the ports, in order
 }
@@ -60,6 +62,7 @@ type workerReport struct {
 
 type portReport struct {
 	RxPackets uint64            `json:"rx_packets"`
+	RxMissed  uint64            `json:"rx_missed"` // lost by the device before the router saw them
 	RxBytes   uint64            `json:"rx_bytes"`
 	TxPackets uint64            `json:"tx_packets"`
 	TxBytes   uint64            `json:"tx_bytes"`
@@ -114,7 +117,9 @@ func newReport(b *box, took time.Duration) *report {
 		frames += pr.RxPackets
 		pr.RxPPS, pr.TxPPS = rate(pr.RxPackets, took), rate(pr.TxPackets, took)
 		pr.Up = p.Up()
-		pr.Device = nonZero(p.Device.Stats())
+		stats := p.Device.Stats()
+		pr.RxMissed = stats[port.RxMissed]
+		pr.Device = nonZero(stats)
 		r.Ports[p.Name] = pr
 		r.names = append(r.names, p.Name)
 	}
@@ -180,6 +185,7 @@ func (r *report) since(old *report) *report {
 	for n, p := range r.Ports {
 		o := old.Ports[n]
 		p.RxPackets -= o.RxPackets
+		p.RxMissed -= o.RxMissed
 		p.RxBytes -= o.RxBytes
 		p.TxPackets -= o.TxPackets
 		p.TxBytes -= o.TxBytes
@@ -204,6 +210,9 @@ func (r *report) line() string {
 			s.WriteString("  ")
 		}
 		fmt.Fprintf(&s, "%s rx %s tx %s pps", n, si(p.RxPPS), si(p.TxPPS))
+		if p.RxMissed > 0 {
+			fmt.Fprintf(&s, " missed %d", p.RxMissed)
+		}
 		if !p.Up {
 			s.WriteString(" (no link)")
 		}
@@ -216,12 +225,12 @@ func (r *report) line() string {
 	return s.String()
 }
 
-// table is one interval as a table, with the drops since the start, and the
+// table is one interval as a table, with the missed frames and drops since the start, and the
 // number of its lines.
 func (r *report) table(all *report) (string, int) {
 	var s strings.Builder
 	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "port\trx pps\ttx pps\trx Mb/s\ttx Mb/s\tlink\t")
+	fmt.Fprintln(w, "port\trx pps\ttx pps\trx Mb/s\ttx Mb/s\tmissed\tlink\t")
 	took := time.Duration(r.Duration * float64(time.Second))
 	for _, n := range r.names {
 		p := r.Ports[n]
@@ -229,8 +238,8 @@ func (r *report) table(all *report) (string, int) {
 		if !p.Up {
 			link = "down"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\t%s\t\n", n, si(p.RxPPS), si(p.TxPPS),
-			rate(p.RxBytes, took)*8/1e6, rate(p.TxBytes, took)*8/1e6, link)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\t%d\t%s\t\n", n, si(p.RxPPS), si(p.TxPPS),
+			rate(p.RxBytes, took)*8/1e6, rate(p.TxBytes, took)*8/1e6, all.Ports[n].RxMissed, link)
 	}
 	_ = w.Flush()
 	fmt.Fprintf(&s, "drops: %s\n", dropText(all.Drops))
@@ -273,10 +282,10 @@ func neighborText(s *neigh.Stats) string {
 func (r *report) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "\nran %.1f s\n\n", r.Duration)
-	fmt.Fprintln(w, "port\trx packets\trx pps\ttx packets\ttx pps\t")
+	fmt.Fprintln(w, "port\trx packets\tmissed\trx pps\ttx packets\ttx pps\t")
 	for _, n := range r.names {
 		p := r.Ports[n]
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t\n", n, p.RxPackets, si(p.RxPPS), p.TxPackets, si(p.TxPPS))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t\n", n, p.RxPackets, p.RxMissed, si(p.RxPPS), p.TxPackets, si(p.TxPPS))
 	}
 	fmt.Fprintln(w, "\nstage\tcalls\tpackets\tpackets/call\tns/packet\t")
 	for _, s := range r.Stages {
@@ -308,6 +317,9 @@ func (r *report) print(out io.Writer) error {
 	fmt.Fprintf(out, "buffers: %s\n", strings.Join(places, ", "))
 	for _, s := range r.Streams {
 		fmt.Fprintf(out, "stream %s: sent %d, received %d, lost %d\n", s.Name, s.Sent, s.Received, s.Lost)
+	}
+	if len(r.InFlight) > 0 {
+		fmt.Fprintf(out, "in flight at the end: %s\n", dropText(r.InFlight))
 	}
 	if r.Emulated {
 		_, err := fmt.Fprintf(out, "rates include the emulated device (software 8254x); the worker was busy %.0f ns a frame, device included unless it has its own thread\n", r.BusyNs)

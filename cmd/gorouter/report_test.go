@@ -7,8 +7,8 @@ import (
 )
 
 func TestIntervalIsTheDifference(t *testing.T) {
-	old := &report{Ports: map[string]portReport{"a": {RxPackets: 100, TxPackets: 10, RxBytes: 6000}}, Drops: map[string]uint64{"ip4_ttl": 3, "rx_crc": 1}, names: []string{"a"}}
-	now := &report{Duration: 2, Ports: map[string]portReport{"a": {RxPackets: 300, TxPackets: 50, RxBytes: 18000, Up: true}},
+	old := &report{Ports: map[string]portReport{"a": {RxPackets: 100, TxPackets: 10, RxBytes: 6000, RxMissed: 4}}, Drops: map[string]uint64{"ip4_ttl": 3, "rx_crc": 1}, names: []string{"a"}}
+	now := &report{Duration: 2, Ports: map[string]portReport{"a": {RxPackets: 300, TxPackets: 50, RxBytes: 18000, RxMissed: 11, Up: true}},
 		Drops: map[string]uint64{"ip4_ttl": 5, "rx_crc": 1}, names: []string{"a"}}
 	d := now.since(old)
 	p := d.Ports["a"]
@@ -21,11 +21,11 @@ func TestIntervalIsTheDifference(t *testing.T) {
 	if now.Ports["a"].RxPackets != 300 || now.Drops["ip4_ttl"] != 5 {
 		t.Error("the reports themselves changed")
 	}
-	if got, want := d.line(), "a rx 100 tx 20 pps  drops 2"; got != want {
+	if got, want := d.line(), "a rx 100 tx 20 pps missed 7  drops 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	text, n := d.table(now)
-	if n != strings.Count(text, "\n") || !strings.Contains(text, "ip4_ttl 5, rx_crc 1") || !strings.Contains(text, "up") {
+	if n != strings.Count(text, "\n") || !strings.Contains(text, "ip4_ttl 5, rx_crc 1") || !strings.Contains(text, "missed") || !strings.Contains(text, " 11 ") || !strings.Contains(text, "up") {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }

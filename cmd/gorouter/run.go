@@ -117,6 +117,7 @@ loop:
 	rep := newReport(b, b.covered())
 	census, err := b.arena.Audit(b.holders()...)
 	rep.buffers(census)
+	rep.InFlight = b.inFlight()
 	if err != nil {
 		err = fmt.Errorf("buffers are not conserved: %w", err)
 	}

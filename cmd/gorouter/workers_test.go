@@ -148,7 +148,8 @@ func TestCrossingTraffic(t *testing.T) {
 					lost += n
 				}
 			}
-			if received == 0 || sent != received+lost {
+			// A frame made here, such as an announcement, may be among the drops.
+			if gone := sent - received; received == 0 || received > sent || gone > lost || lost > gone+r.Originated {
 				t.Errorf("%d sent, %d received, drops %v", sent, received, r.Drops)
 			}
 			sleeps := c.thread && strings.Contains(c.poll, "interrupt")

@@ -214,7 +214,7 @@ func TestMissedFramesAreCounted(t *testing.T) {
 	if err := r.dev[1].CheckLink(); err != nil {
 		t.Fatal(err)
 	}
-	if got != 79 || r.dev[1].Stats()["MPC"] != 128-79 {
+	if got != 79 || r.dev[1].Stats()["MPC"] != 128-79 || r.dev[1].Stats()["rx_missed"] != 128-79 {
 		t.Errorf("%d received, %d missed of 128", got, r.dev[1].Stats()["MPC"])
 	}
 }

@@ -3,6 +3,8 @@ package e1000
 import (
 	"errors"
 	"math"
+
+	"gorouter/port"
 )
 
 // never is a time that does not come.
@@ -95,6 +97,7 @@ func (d *Device) Link() Link {
 func (d *Device) Stats() map[string]uint64 {
 	m := make(map[string]uint64, len(d.stats.counters)+5)
 	d.stats.values(m)
+	m[port.RxMissed] = m["MPC"] // RNBC counts frames that may have got a buffer later
 	m["link_changes"] = d.linkChanges.Load()
 	m["resets"] = d.resets.Load()
 	m["tx_hangs"] = d.txHangs.Load()

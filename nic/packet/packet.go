@@ -301,7 +301,7 @@ func (d *Device) Stats() map[string]uint64 {
 	d.readStatistics()
 	e := d.txq.Errors()
 	s := map[string]uint64{
-		"rx_missed": d.missed, "rx_received": d.received,
+		port.RxMissed: d.missed, "rx_received": d.received,
 		"tx_again": e.Again.Load(), "tx_no_buffers": e.NoBufs.Load(), "tx_net_down": e.NetDown.Load(),
 		"tx_wrong_format": e.WrongFormat.Load(), "tx_other_errors": e.Other.Load(),
 		"link_changes": d.changes,

@@ -147,9 +147,19 @@ var table = []entry{
 		r.from(0, good())
 		r.reset(1)
 	}},
-	{why: skb.HandoffFull, what: "worker that does not take over", setup: setup{workers: 2, buffers: 4096, txRing: 2048}, do: func(r *rig) {
-		for range handoffRing + 1 {
-			r.host[0].in = append(r.host[0].in, good())
+	{why: skb.HandoffFull, what: "fragments beyond the room at another worker", setup: setup{workers: 2, buffers: 4096, txRing: 2048, mtu: 600}, do: func(r *rig) {
+		// A worker stops receiving when there is no room for a whole batch. Only
+		// what it makes itself can exceed that: here the last 32 packets become
+		// 31 times two fragments and once three.
+		for i := range handoffRing - skb.BatchSize + 32 {
+			f := good()
+			switch {
+			case i == handoffRing-skb.BatchSize:
+				f = packet("10.1.1.1", 1400)
+			case i > handoffRing-skb.BatchSize:
+				f = packet("10.1.1.1", 1000)
+			}
+			r.host[0].in = append(r.host[0].in, f)
 		}
 		r.run(r.workers[0])
 		r.run()

@@ -72,10 +72,15 @@ func checkStages(l *lab) error {
 		{"ip4-input", p("ip4-input"), p("ethernet") - eth - p("arp")},
 		{"ip4-lookup", p("ip4-lookup"), p("ip4-input") - checked},
 		{"ip4-rewrite and slow-path", p("ip4-rewrite") + p("slow-path"), p("ip4-lookup")},
-		// A frame for another worker's port goes through tx on both.
-		{"tx", p("tx"), tx + s.Handed + sum(skb.TxLinkDown, skb.HandoffFull)},
+		// A frame for another worker's port goes through tx on both. One whose
+		// link went down meanwhile may have been dropped there.
+		{"tx", p("tx"), tx + s.Handed + sum(skb.HandoffFull)},
 	} {
-		if c.got != c.want {
+		slack := uint64(0)
+		if c.what == "tx" {
+			slack = sum(skb.TxLinkDown)
+		}
+		if c.got < c.want || c.got > c.want+slack {
 			return fmt.Errorf("stage %s: %d packets, want %d; drops %v", c.what, c.got, c.want, s.Drops.Map())
 		}
 	}

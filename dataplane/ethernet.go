@@ -83,6 +83,13 @@ func (w *Worker) etherSlow(h skb.Handle, m *skb.Meta, f *frame, portIndex uint16
 	case inet.EtherIPv6:
 		w.drop(h, skb.IP6Unsupported)
 	case inet.EtherVLAN, inet.EtherQinQ:
+		if t == inet.EtherVLAN && binary.BigEndian.Uint16(f[14:16])&0xfff == 0 && m.Len >= inet.EthHeaderLen+inet.VLANTagLen {
+			// VLAN 0 is none: the tag carries a priority only (IEEE 802.1Q).
+			copy(f[inet.VLANTagLen:16], f[:12])
+			m.Data += inet.VLANTagLen
+			m.Len -= inet.VLANTagLen
+			return w.etherSlow(h, m, w.frame(h, m), portIndex, own)
+		}
 		w.drop(h, skb.EthVLAN)
 	default:
 		w.drop(h, skb.EthUnknownType)

@@ -123,12 +123,26 @@ func (w *Worker) forwardSlow(h skb.Handle, m *skb.Meta, f *frame, a *fib.Adjacen
 		w.refuse(h, skb.IP4TTL, icmpTimeExceeded, 0)
 		return
 	}
+	if w.linkDown(h, a) {
+		return
+	}
 	if uint32(m.Len) > w.frameMTU(a) && f[20]&flagDF != 0 {
 		w.tooBig(h, a)
 		return
 	}
 	w.redirect(h, m, f, a)
 	w.resolve(h, m, dst, a)
+}
+
+// linkDown refuses a packet whose way out has no link: its sender is told at
+// once, and nobody is asked for on a link that is not there (RFC 1812 section
+// 5.3.12.3). It reports whether it did.
+func (w *Worker) linkDown(h skb.Handle, a *fib.Adjacency) bool {
+	if w.ifs.ifs[a.Port].up {
+		return false
+	}
+	w.refuse(h, skb.TxLinkDown, icmpUnreachable, codeHostUnreachable)
+	return true
 }
 
 // resolve sends a packet that passed all checks by an adjacency that may still
@@ -142,6 +156,9 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 		} else {
 			next = a.NextHop
 		}
+	}
+	if w.linkDown(h, a) {
+		return
 	}
 	switch a.State {
 	case fib.Stale:
@@ -174,6 +191,9 @@ func (w *Worker) resolve(h skb.Handle, m *skb.Meta, dst uint32, a *fib.Adjacency
 // leave sends a packet that took the slow way by a reachable adjacency, in
 // pieces where it has to be. What it was when it came is quoted until here.
 func (w *Worker) leave(h skb.Handle, m *skb.Meta, a *fib.Adjacency) {
+	if w.linkDown(h, a) {
+		return
+	}
 	f := w.frame(h, m)
 	limit := w.frameMTU(a)
 	long := uint32(m.Len) > limit

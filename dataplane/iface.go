@@ -15,7 +15,8 @@ import (
 type iface struct {
 	mac   uint64 // as the first eight bytes of a frame read little-endian, masked
 	hw    inet.MAC
-	mtu   uint32
+	mtu   uint32 // of the link; 0 while the port is down, which sends every packet the slow way
+	up    bool
 	table fib.TableRef
 	addrs []netip.Prefix
 }
@@ -53,7 +54,9 @@ func newIfaceSet(r *Router, old *ifaceSet) *ifaceSet {
 		f := &s.ifs[i]
 		f.hw = p.MAC()
 		f.mac = macWord(f.hw)
-		f.mtu = max(uint32(p.LinkMTU()), minMTU)
+		if f.up = p.Up(); f.up {
+			f.mtu = max(uint32(p.LinkMTU()), minMTU)
+		}
 		f.table = r.fib.Table(0)
 		if old != nil {
 			f.addrs = old.ifs[i].addrs
@@ -203,22 +206,22 @@ func (f *iface) has(a uint32) bool {
 	return false
 }
 
-// AddAddress gives a port an address with its network: a local and a
-// connected route, and from then on answers to ARP.
+// AddAddress gives a port an address with its network: a local and, while the
+// port has a link, a connected route, and from then on answers to ARP.
 func (r *Router) AddAddress(portIndex uint16, p netip.Prefix) error {
 	if int(portIndex) >= len(r.ports) {
 		return fmt.Errorf("address %v: no port %d", p, portIndex)
 	}
 	host := netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
+	r.ifMu.Lock()
+	defer r.ifMu.Unlock()
 	err := r.fib.Replace(fib.Route{Prefix: host, Kind: fib.Local, NextHops: []fib.NextHop{{Port: portIndex}}})
 	if err == nil && p.Bits() < p.Addr().BitLen() {
-		err = r.fib.Replace(fib.Route{Prefix: p.Masked(), Kind: fib.Connected, NextHops: []fib.NextHop{{Port: portIndex}}})
+		err = r.follow(fib.Route{Prefix: p.Masked(), Kind: fib.Connected, NextHops: []fib.NextHop{{Port: portIndex}}})
 	}
 	if err != nil {
 		return fmt.Errorf("port %s: address %v: %w", r.ports[portIndex].Name, p, err)
 	}
-	r.ifMu.Lock()
-	defer r.ifMu.Unlock()
 	s := newIfaceSet(r, r.ifaces.Load())
 	f := &s.ifs[portIndex]
 	if slices.Contains(f.addrs, p) {

@@ -102,10 +102,15 @@ func (w *Worker) ip4Header(h skb.Handle) skb.Reason {
 	return skb.ReasonNone
 }
 
+func isLinkLocal(a uint32) bool { return a>>16 == 169<<8|254 }
+
 // martian looks closer at addresses that the fast check did not let pass.
 func (w *Worker) martian(m *skb.Meta, src, dst uint32) skb.Reason {
+	// RFC 3927 section 2.7 forbids to forward link-local addresses; a router
+	// that has one may be spoken to.
+	here := w.ifs.isOwn(dst)
 	switch top := src >> 24; {
-	case top == 0, top == 127, top >= 224, src>>16 == 169<<8|254:
+	case top == 0, top == 127, top >= 224, isLinkLocal(src) && !here:
 		return skb.IP4MartianSource
 	case w.ifs.isOwn(src):
 		return skb.IP4OwnSource
@@ -117,7 +122,7 @@ func (w *Worker) martian(m *skb.Meta, src, dst uint32) skb.Reason {
 		return skb.IP4Broadcast
 	case top >= 224 && top < 240:
 		return skb.IP4Multicast
-	case top == 0, top == 127, top >= 240, dst>>16 == 169<<8|254:
+	case top == 0, top == 127, top >= 240, isLinkLocal(dst) && !here:
 		return skb.IP4MartianDestination
 	case m.Flags&skb.FlagLinkMulticast != 0:
 		// RFC 1812 section 5.3.4: a unicast packet in a broadcast frame.

@@ -68,8 +68,14 @@ func plainVerdict(frame []byte, group bool, networks []netip.Prefix) skb.Reason 
 		}
 		return false
 	}
+	// Link-local addresses are not forwarded, but may speak to us.
+	here, linkLocal := false, netip.MustParsePrefix("169.254.0.0/16")
+	for _, n := range networks {
+		here = here || n.Addr() == dst
+	}
+	martian := func(a netip.Addr) bool { return in(a, martianNets...) && !(here && in(a, linkLocal)) }
 	switch {
-	case in(src, martianNets...), in(src, multicastNet):
+	case martian(src), in(src, multicastNet):
 		return skb.IP4MartianSource
 	}
 	for _, n := range networks {
@@ -84,7 +90,7 @@ func plainVerdict(frame []byte, group bool, networks []netip.Prefix) skb.Reason 
 		return skb.IP4Broadcast
 	case in(dst, multicastNet):
 		return skb.IP4Multicast
-	case in(dst, martianNets...):
+	case martian(dst):
 		return skb.IP4MartianDestination
 	case group && broadcastOf(dst):
 		return skb.IP4DirectedBroadcast

@@ -72,8 +72,9 @@ type Router struct {
 	txOwner [][]*Worker // of each port's transmit queues
 	conf    settings
 
-	ifaces atomic.Pointer[ifaceSet]
-	ifMu   sync.Mutex // writers of ifaces
+	ifaces  atomic.Pointer[ifaceSet]
+	follows []*followed // routes that follow links, guarded by ifMu
+	ifMu    sync.Mutex  // writers of ifaces
 
 	onPanic  func()
 	stop     atomic.Bool
@@ -198,6 +199,7 @@ func (r *Router) portChanged(p *port.Port) {
 		r.neigh.FlushPort(p.Index)
 	}
 	r.fib.SetPortState(p.Index, p.Up())
+	r.followLinks()
 	r.ifaces.Store(newIfaceSet(r, r.ifaces.Load()))
 }
 

@@ -13,23 +13,21 @@ import (
 const progressEvery = time.Second
 
 // loadRoutes puts the routes of the configuration and of its routes_file into
-// the FIB in one step; on an error none is.
+// the FIB; of a list with an error none is. The configuration's own come last
+// and win.
 func (b *box) loadRoutes() error {
-	return b.fib.Batch(func(tx *fib.Tx) error {
-		if b.cfg.RoutesFile.File != "" {
-			if err := b.readRoutesFile(tx); err != nil {
-				return b.cfg.Errorf(b.cfg.RoutesFile.Pos, "%w", err)
-			}
+	if b.cfg.RoutesFile.File != "" {
+		if err := b.fib.Batch(b.readRoutesFile); err != nil {
+			return b.cfg.Errorf(b.cfg.RoutesFile.Pos, "%w", err)
 		}
-		// The configuration's own routes come last and win.
-		for i := range b.cfg.Routes {
-			r := &b.cfg.Routes[i]
-			if err := tx.Replace(b.cfg.FIBRoute(r)); err != nil {
-				return b.cfg.Errorf(r.Pos, "%w", err)
-			}
+	}
+	for i := range b.cfg.Routes {
+		r := &b.cfg.Routes[i]
+		if err := b.router.AddRoutes([]fib.Route{b.cfg.FIBRoute(r)}); err != nil {
+			return b.cfg.Errorf(r.Pos, "%w", err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (b *box) readRoutesFile(tx *fib.Tx) error {

@@ -140,7 +140,9 @@ var table = []entry{
 	{why: skb.TxLinkDown, what: "cable pulled out", do: func(r *rig) {
 		r.cable[1].SetLink(false)
 		r.pass(2 * time.Second)
-		r.from(0, packet(hostAddr[1], 8))
+		// The connected network's route went with the link, 10/8 is not
+		// the router's to withdraw.
+		r.from(0, good())
 	}},
 	{why: skb.TxAborted, what: "reset with a frame on the ring", do: func(r *rig) {
 		r.still[1] = true

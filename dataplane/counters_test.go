@@ -60,7 +60,7 @@ func checkStages(l *lab) error {
 		tx += q.txStats.Live.Packets + q.txStats.Live.Drops.Total()
 	}
 	p := func(name string) uint64 { return row[name].Packets }
-	eth := sum(skb.EthShort, skb.EthOtherHost, skb.EthVLAN, skb.EthUnknownType, skb.IP6Unsupported)
+	eth := sum(skb.EthShort, skb.EthOtherHost, skb.EthGroupSource, skb.EthVLAN, skb.EthUnknownType, skb.IP6Unsupported)
 	checked := sum(skb.IP4Short, skb.IP4Version, skb.IP4HeaderLength, skb.IP4TotalLength, skb.IP4Checksum,
 		skb.IP4MartianSource, skb.IP4MartianDestination, skb.IP4OwnSource, skb.IP4Broadcast, skb.IP4Multicast, skb.IP4LinkMulticast)
 	for _, c := range []struct {
